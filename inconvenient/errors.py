@@ -1,0 +1,65 @@
+"""Exceptions of the package: each message says what was needed, what came, and the way out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = [
+    "ConfigError",
+    "DesignError",
+    "InconvenientError",
+    "InputError",
+    "MissingDependencyError",
+    "NotAvailableError",
+    "SplitError",
+    "StoreError",
+    "UnmetError",
+]
+
+
+class InconvenientError(Exception):
+    """Base class of every error that the package raises on purpose."""
+
+
+class InputError(InconvenientError, ValueError):
+    """A table, column or argument that cannot be used as it came."""
+
+
+class DesignError(InputError):
+    """A table from which no reference model can be fitted."""
+
+
+class SplitError(InputError):
+    """A dataset that cannot be split into pool and population test set as required."""
+
+
+class ConfigError(InconvenientError, ValueError):
+    """A parameter file with a missing, unknown or unusable entry."""
+
+
+class NotAvailableError(InconvenientError, FileNotFoundError):
+    """Data or shifts that are not on this machine; the message says what to run."""
+
+
+class MissingDependencyError(InconvenientError, ImportError):
+    """An optional library that is not installed; the message names the extra."""
+
+
+class StoreError(InconvenientError, OSError):
+    """The record store or an output folder cannot be written."""
+
+
+class UnmetError(InconvenientError, RuntimeError):
+    """A criterion that no selection met; ``best`` holds the nearest selection, or None.
+
+    Parameters
+    ----------
+    message : str
+        Which criterion, what was reached, and what to try.
+    best : Selection or None
+        The nearest selection that was found.
+    """
+
+    def __init__(self, message: str, best: Any = None) -> None:
+        super().__init__(message)
+        self.best = best
