@@ -73,6 +73,5 @@ def composition(design: Design, positions: NDArray[np.int64]) -> tuple[float, fl
     columns = np.flatnonzero(design.feature_of >= 0)
     if columns.size == 0:
         return label_tv, 0.0, 0.0
-    X = design.X[:, columns]
-    smd = np.abs(X[rows].mean(axis=0) - X.mean(axis=0))
+    smd = np.abs(design.X[rows].mean(axis=0) - design.X.mean(axis=0))[columns]
     return label_tv, float(smd.mean()), float(smd.max())
