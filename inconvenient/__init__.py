@@ -1,0 +1,51 @@
+"""How prediction on tables suffers from convenience samples; importing this loads nothing else."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from inconvenient.data import Dataset, list_datasets, load_dataset
+    from inconvenient.selection import Selection, select
+    from inconvenient.shifts import Shift, list_shifts, load_shift
+
+__all__ = [
+    "Dataset",
+    "Selection",
+    "Shift",
+    "__version__",
+    "list_datasets",
+    "list_shifts",
+    "load_dataset",
+    "load_shift",
+    "select",
+]
+
+__version__ = "0.1.0"
+
+# Where each public name lives; resolved when first asked for, so that the import stays cheap.
+_HOME = {
+    "Dataset": "inconvenient.data",
+    "list_datasets": "inconvenient.data",
+    "load_dataset": "inconvenient.data",
+    "Selection": "inconvenient.selection",
+    "select": "inconvenient.selection",
+    "Shift": "inconvenient.shifts",
+    "list_shifts": "inconvenient.shifts",
+    "load_shift": "inconvenient.shifts",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'inconvenient' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Name what :func:`__getattr__` can bring, too."""
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,31 @@
+"""Files and records: atomic, byte-stable, resumable; a leaf that imports no other layer."""
+
+from inconvenient.store.files import (
+    canonical_json,
+    frame_bytes,
+    pack_frames,
+    read_frame,
+    unpack_frames,
+    write_atomic,
+    write_folder,
+    write_frame,
+)
+from inconvenient.store.records import ALGORITHM, Store, content_key
+from inconvenient.store.units import Unit, run_units, worker_count
+
+__all__ = [
+    "ALGORITHM",
+    "Store",
+    "Unit",
+    "canonical_json",
+    "content_key",
+    "frame_bytes",
+    "pack_frames",
+    "read_frame",
+    "run_units",
+    "unpack_frames",
+    "worker_count",
+    "write_atomic",
+    "write_folder",
+    "write_frame",
+]

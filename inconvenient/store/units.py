@@ -1,0 +1,118 @@
+"""Units of work: computed once, in one process or several, each stored as soon as it is done."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pandas as pd
+
+from inconvenient.errors import ConfigError, StoreError
+from inconvenient.store.records import Store
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+__all__ = ["Unit", "run_units", "worker_count"]
+
+
+class Unit(NamedTuple):
+    """Work that can run in another process: a module-level function that returns a frame."""
+
+    key: str
+    function: Callable[..., pd.DataFrame]
+    arguments: tuple[Any, ...]
+
+
+def worker_count(workers: int | None = None) -> int:
+    """Return the processes to use: those given, else ``$INCONVENIENT_WORKERS``, else the cores.
+
+    Raises
+    ------
+    ConfigError
+        If the number is not positive.
+    """
+    value: int | str = os.environ.get("INCONVENIENT_WORKERS", "") if workers is None else workers
+    if value == "":
+        return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    try:
+        count = int(value)
+    except ValueError:
+        count = 0
+    if count < 1:
+        raise ConfigError(
+            f"the number of workers must be a positive whole number, got {value!r}; "
+            "give --workers or INCONVENIENT_WORKERS one"
+        )
+    return count
+
+
+def _run(unit: Unit, store: Store) -> None:
+    from threadpoolctl import threadpool_limits
+
+    # One thread in every case: sums over threads would make bytes depend on the number of workers.
+    with threadpool_limits(limits=1):
+        store.frame(unit.key, lambda: unit.function(*unit.arguments))
+
+
+def run_units(
+    units: Sequence[Unit], *, store: Store, workers: int, label: str
+) -> list[pd.DataFrame]:
+    """Compute the units whose records are absent; return the frames of all.
+
+    Parameters
+    ----------
+    units : sequence of Unit
+        Units with equal keys are computed once.
+    store : Store
+        Each result is stored as soon as it exists; after Ctrl-C or a crash, the next run goes on
+        from there.
+    workers : int
+        Processes; 1 stays in this one. The results do not depend on it.
+    label : str
+        Shown beside the progress bar, on a terminal.
+
+    Returns
+    -------
+    list of DataFrame
+        In the order of `units`.
+    """
+    frames = {unit.key: store.load(unit.key) for unit in units}
+    todo = list({unit.key: unit for unit in units if frames[unit.key] is None}.values())
+    with _progress() as progress:
+        task = progress.add_task(label, total=len(todo))
+        if workers == 1 or len(todo) < 2:
+            for unit in todo:
+                _run(unit, store)
+                progress.advance(task)
+        else:
+            from joblib import Parallel, delayed, parallel_config
+
+            with parallel_config(backend="loky", n_jobs=workers, inner_max_num_threads=1):
+                pool = Parallel(
+                    return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs"
+                )
+                for _ in pool(delayed(_run)(unit, store) for unit in todo):
+                    progress.advance(task)
+    frames.update({unit.key: store.load(unit.key) for unit in todo})
+    return [_present(frames[unit.key], unit, store) for unit in units]
+
+
+def _present(frame: pd.DataFrame | None, unit: Unit, store: Store) -> pd.DataFrame:
+    if frame is None:
+        raise StoreError(
+            f"the record {unit.key} was written to {store.root} and is gone; "
+            "let nothing empty the store during a run, and run again"
+        )
+    return frame
+
+
+def _progress() -> Progress:
+    from rich.console import Console
+    from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=console, disable=not console.is_terminal)
