@@ -1,0 +1,91 @@
+# Each target works alone on a fresh clone with Python 3.11 or newer, git and make; `make help` lists them.
+# A second run finds its stamps in .venv and starts at once.
+
+PYTHON ?= python3
+PROFILE ?= quick
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+REPORT := artefacts/$(PROFILE)/report/report.html
+
+.DELETE_ON_ERROR:
+.PHONY: help check data run test test-jit test-nojit lint format bench clean
+
+help:
+	@echo 'make run         build .venv, pull the data, run the quick profile, say where the report is'
+	@echo 'make test        build .venv, pull the data, run the tests, then their fast part without the JIT'
+	@echo 'make test-nojit  the fast part of the tests with NUMBA_DISABLE_JIT=1'
+	@echo 'make lint        ruff check, ruff format --check, mypy --strict'
+	@echo 'make format      let ruff sort imports and format'
+	@echo 'make bench       time the kernels beside their naive versions and known libraries'
+	@echo 'make data        pull the datasets from dvc-store/ into data/'
+	@echo 'make clean       remove .venv and caches; data, records and artefacts stay'
+	@echo 'PYTHON=...       the interpreter that makes .venv (now: $(PYTHON))'
+
+# Says what is missing before anything is made.
+check:
+	@command -v git >/dev/null 2>&1 || { \
+	  echo 'error: git is needed and was not found; install it (DVC works inside a git checkout)' >&2; exit 1; }
+	@git rev-parse --is-inside-work-tree >/dev/null 2>&1 || { \
+	  echo 'error: this folder is no git checkout; get the project with git clone (DVC needs it)' >&2; exit 1; }
+	@test -d inconvenient/kernels || { \
+	  echo 'error: inconvenient/kernels must be a link to ../kernels; clone with core.symlinks=true' >&2; exit 1; }
+	@test -x $(BIN)/python || { command -v "$(PYTHON)" >/dev/null 2>&1 || { \
+	  echo 'error: Python 3.11 or newer is needed, $(PYTHON) was not found; install it or name one: make PYTHON=python3.12' >&2; exit 1; }; }
+	@test -x $(BIN)/python || "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "error: Python 3.11 or newer is needed, $(PYTHON) is $$("$(PYTHON)" --version 2>&1); name another: make PYTHON=python3.12" >&2; exit 1; }
+	@test -x $(BIN)/python || "$(PYTHON)" -c 'import venv, ensurepip' 2>/dev/null || { \
+	  echo 'error: $(PYTHON) lacks the modules venv and ensurepip; install them (Debian: apt-get install python3-venv)' >&2; exit 1; }
+
+$(BIN)/python: | check
+	@echo 'making $(VENV) with $(PYTHON)'
+	@"$(PYTHON)" -m venv $(VENV)
+
+# The backend first, pinned like the rest, instead of an unpinned one in an isolated build.
+$(VENV)/.stamp-run: pyproject.toml constraints.txt | $(BIN)/python
+	@echo 'installing what the quick profile needs'
+	@$(PIP) hatchling editables
+	@$(PIP) --no-build-isolation --editable '.[quick]'
+	@touch $@
+
+$(VENV)/.stamp-test: pyproject.toml constraints.txt | $(BIN)/python
+	@echo 'installing what the tests need'
+	@$(PIP) hatchling editables
+	@$(PIP) --no-build-isolation --editable '.[quick,build,dev]'
+	@touch $@ $(VENV)/.stamp-run
+
+data/catalogue.parquet: data.dvc | $(VENV)/.stamp-run
+	@echo 'pulling the data from dvc-store/'
+	@$(BIN)/dvc pull --quiet data.dvc
+	@touch -c $@
+
+data: data/catalogue.parquet
+
+run: check $(VENV)/.stamp-run data
+	@mkdir -p logs
+	$(BIN)/dvc repro report@$(PROFILE)
+	@echo 'report: $(CURDIR)/$(REPORT)'
+	@echo 'stage times: $(CURDIR)/logs/stages.jsonl'
+
+test: test-jit test-nojit
+
+test-jit: check $(VENV)/.stamp-test data
+	$(BIN)/python -m pytest
+
+test-nojit: check $(VENV)/.stamp-test data
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m 'not slow and not jit'
+
+lint: check $(VENV)/.stamp-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: check $(VENV)/.stamp-test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: check $(VENV)/.stamp-test
+	$(BIN)/python -m pytest bench --benchmark-enable --benchmark-only
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .benchmarks dist
