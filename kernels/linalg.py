@@ -1,0 +1,341 @@
+"""Dense linear algebra in a fixed order of operations: Gram matrices, Cholesky, column elimination, row ranking."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+
+from .jit import (
+    FLAGS,
+    MATRIX,
+    MATRIX_OUT,
+    ROWS,
+    ROWS_OUT,
+    TENSOR_OUT,
+    VECTOR,
+    VECTOR_OUT,
+    inline,
+    kernel,
+)
+
+__all__ = [
+    "BLOCK",
+    "add_gram",
+    "cholesky",
+    "column_moments",
+    "independent_columns",
+    "inverse",
+    "solve",
+    "to_blocks",
+    "top_rows",
+]
+
+#: Rows per block of the blocked layout; a block of one column is a contiguous run that fills
+#: whole vector registers on every processor.
+BLOCK = 128
+
+# A pivot below this share of its diagonal entry counts as zero.
+_PIVOT = 1e-13
+
+
+@inline
+def add_outer(x, weight, A_out):
+    """Add weight * x x' to the lower triangle of ``A_out``."""
+    for a in range(x.shape[0]):
+        xa = weight * x[a]
+        for b in range(a + 1):
+            A_out[a, b] += xa * x[b]
+
+
+@inline
+def cholesky_into(A, L_out):
+    """Factorise the lower triangle of A as L L'; return 0, or 1 + the failing column."""
+    p = A.shape[0]
+    for i in range(p):
+        for j in range(i + 1):
+            L_out[i, j] = A[i, j]
+        for j in range(i + 1, p):
+            L_out[i, j] = 0.0
+    for j in range(p):
+        # Right-looking on rows: entries of row j to the left of the diagonal are final.
+        d = A[j, j]
+        for k in range(j):
+            d -= L_out[j, k] * L_out[j, k]
+        if not d > _PIVOT * A[j, j]:
+            return j + 1
+        root = np.sqrt(d)
+        L_out[j, j] = root
+        for i in range(j + 1, p):
+            s = A[i, j]
+            for k in range(j):
+                s -= L_out[i, k] * L_out[j, k]
+            L_out[i, j] = s / root
+    return 0
+
+
+@inline
+def solve_into(L, b, x_out):
+    """Fill ``x_out`` with the solution of L L' x = b."""
+    p = L.shape[0]
+    for i in range(p):
+        s = b[i]
+        for k in range(i):
+            s -= L[i, k] * x_out[k]
+        x_out[i] = s / L[i, i]
+    for i in range(p - 1, -1, -1):
+        x = x_out[i] / L[i, i]
+        x_out[i] = x
+        for k in range(i):
+            x_out[k] -= L[i, k] * x
+
+
+@inline
+def quadratic_form(L, x, scratch):
+    """Return x' (L L')^-1 x."""
+    total = 0.0
+    for i in range(L.shape[0]):
+        s = x[i]
+        for k in range(i):
+            s -= L[i, k] * scratch[k]
+        s = s / L[i, i]
+        scratch[i] = s
+        total += s * s
+    return total
+
+
+@kernel(types.void(MATRIX, ROWS, types.float64, MATRIX_OUT))
+def add_gram(X, rows, weight, A_out):
+    """Add weight * sum of x_i x_i' over ``rows`` to the lower triangle of ``A_out``.
+
+    Parameters
+    ----------
+    X : float64 (n, p)
+    rows : int64 (k,)
+    weight : float
+        1 to add rows, -1 to take them out.
+    A_out : float64 (p, p)
+
+    Notes
+    -----
+    k p^2 / 2 multiply-adds.
+    """
+    for i in range(rows.shape[0]):
+        add_outer(X[rows[i]], weight, A_out)
+
+
+@kernel(types.int64(MATRIX, MATRIX_OUT))
+def cholesky(A, L_out):
+    """Factorise the lower triangle of a symmetric positive definite A as L L'.
+
+    Parameters
+    ----------
+    A : float64 (p, p)
+    L_out : float64 (p, p)
+
+    Returns
+    -------
+    int
+        0, or 1 + the column whose pivot is not above 1e-13 of its diagonal entry.
+    """
+    return cholesky_into(A, L_out)
+
+
+@kernel(types.void(MATRIX, VECTOR, VECTOR_OUT))
+def solve(L, b, x_out):
+    """Solve L L' x = b.
+
+    Parameters
+    ----------
+    L : float64 (p, p)
+        Lower triangular.
+    b, x_out : float64 (p,)
+    """
+    solve_into(L, b, x_out)
+
+
+@kernel(types.void(MATRIX, MATRIX_OUT))
+def inverse(L, inverse_out):
+    """Fill ``inverse_out`` with (L L')^-1.
+
+    Parameters
+    ----------
+    L, inverse_out : float64 (p, p)
+    """
+    p = L.shape[0]
+    unit = np.zeros(p)
+    column = np.empty(p)
+    for j in range(p):
+        unit[j] = 1.0
+        solve_into(L, unit, column)
+        unit[j] = 0.0
+        for i in range(p):
+            inverse_out[j, i] = column[i]
+
+
+@kernel(types.void(MATRIX, TENSOR_OUT))
+def to_blocks(X, blocks_out):
+    """Copy X into blocks of BLOCK rows, each column of a block contiguous; the rest is zero.
+
+    Parameters
+    ----------
+    X : float64 (n, p)
+    blocks_out : float64 (ceil(n / BLOCK), p, BLOCK)
+    """
+    n, p = X.shape
+    blocks_out[:] = 0.0
+    for i in range(n):
+        for j in range(p):
+            blocks_out[i // BLOCK, j, i % BLOCK] = X[i, j]
+
+
+@kernel(types.void(MATRIX, VECTOR_OUT, VECTOR_OUT))
+def column_moments(X, mean_out, scale_out):
+    """Fill mean and standard deviation (divisor n, two passes) of each column.
+
+    Parameters
+    ----------
+    X : float64 (n, p)
+    mean_out, scale_out : float64 (p,)
+    """
+    n, p = X.shape
+    mean_out[:] = 0.0
+    for i in range(n):
+        for j in range(p):
+            mean_out[j] += X[i, j]
+    for j in range(p):
+        mean_out[j] /= n
+    scale_out[:] = 0.0
+    for i in range(n):
+        for j in range(p):
+            d = X[i, j] - mean_out[j]
+            scale_out[j] += d * d
+    for j in range(p):
+        scale_out[j] = np.sqrt(scale_out[j] / n)
+
+
+@kernel(types.int64(MATRIX, types.float64, ROWS_OUT))
+def independent_columns(A, tolerance, order_out):
+    """Choose a maximal set of linearly independent columns from their Gram matrix.
+
+    Parameters
+    ----------
+    A : float64 (p, p)
+        Gram matrix; lower triangle.
+    tolerance : float
+        A column is dependent once the part of it outside the span of the chosen ones has a norm
+        of at most this share of its own.
+    order_out : int64 (p,)
+        The chosen columns first, in order of choice, then the dependent ones.
+
+    Returns
+    -------
+    int
+        The rank.
+
+    Notes
+    -----
+    The R factor of a column-pivoted QR decomposition, obtained as the pivoted Cholesky factor of
+    the Gram matrix: the largest remaining share of a column's norm is taken next, shares equal
+    within 1e-8 going to the smaller index, so that rounding decides nothing. O(p^3).
+    """
+    p = A.shape[0]
+    R = np.zeros((p, p))
+    left = np.empty(p)
+    for j in range(p):
+        order_out[j] = j
+        left[j] = A[j, j]
+    rank = 0
+    for step in range(p):
+        best = -1.0
+        place = -1
+        for c in range(step, p):
+            j = order_out[c]
+            share = left[j] / A[j, j] if A[j, j] > 0.0 else 0.0
+            if share > best + 1e-8 or (
+                share >= best - 1e-8 and place >= 0 and j < order_out[place]
+            ):
+                best = share if share > best else best
+                place = c
+        if not best > tolerance * tolerance:
+            break
+        j = order_out[place]
+        for c in range(place, step, -1):
+            order_out[c] = order_out[c - 1]
+        order_out[step] = j
+        root = np.sqrt(left[j])
+        for c in range(step + 1, p):
+            i = order_out[c]
+            s = A[i, j] if i > j else A[j, i]
+            for k in range(step):
+                s -= R[i, k] * R[j, k]
+            s /= root
+            R[i, step] = s
+            left[i] -= s * s
+        R[j, step] = root
+        rank += 1
+    return rank
+
+
+@inline
+def _worse(score, a, b):
+    """Tell whether row a ranks behind row b: a lower score, or equal and a larger row."""
+    return score[a] < score[b] or (score[a] == score[b] and a > b)
+
+
+@inline
+def _sift(score, heap, size):
+    """Let the top of a heap of rows sink to its place."""
+    c = 0
+    while True:
+        child = 2 * c + 1
+        if child >= size:
+            return
+        if child + 1 < size and _worse(score, heap[child + 1], heap[child]):
+            child += 1
+        if not _worse(score, heap[child], heap[c]):
+            return
+        heap[c], heap[child] = heap[child], heap[c]
+        c = child
+
+
+@kernel(types.int64(VECTOR, FLAGS, types.int64, ROWS_OUT))
+def top_rows(score, taken, k, rows_out):
+    """Fill the k rows of highest score among those not taken, best first, ties to smaller rows.
+
+    Parameters
+    ----------
+    score : float64 (n,)
+    taken : bool (n,)
+    k : int
+    rows_out : int64 (at least k,)
+
+    Returns
+    -------
+    int
+        How many rows there were, at most k.
+
+    Notes
+    -----
+    A heap of the k best so far, worst on top: O(n + changes log k).
+    """
+    size = 0
+    for i in range(score.shape[0]):
+        if taken[i]:
+            continue
+        if size < k:
+            c = size
+            rows_out[c] = i
+            size += 1
+            while c > 0:
+                parent = (c - 1) // 2
+                if not _worse(score, rows_out[c], rows_out[parent]):
+                    break
+                rows_out[c], rows_out[parent] = rows_out[parent], rows_out[c]
+                c = parent
+        elif k > 0 and score[i] > score[rows_out[0]]:
+            rows_out[0] = i
+            _sift(score, rows_out, size)
+    for end in range(size - 1, 0, -1):
+        rows_out[0], rows_out[end] = rows_out[end], rows_out[0]
+        _sift(score, rows_out, end)
+    return size
