@@ -1,0 +1,315 @@
+"""The design: a pool as a numeric matrix for the reference model and the selection, and nothing else."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from inconvenient.errors import DesignError
+
+__all__ = ["INTERCEPT", "Design", "DesignColumn", "build_design", "round_significant"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+INTERCEPT = "(intercept)"
+MISSING_LEVEL = "(missing)"
+OTHER_LEVEL = "(other)"
+
+# The part of a standardised column outside the span of the others below which the column counts
+# as collinear; below it the normal equations of the kernels would lose half their digits.
+_COLLINEAR = 1e-5
+
+
+def round_significant(values: npt.ArrayLike, digits: int = 10) -> FloatArray:
+    """Round to significant digits, so that last-bit differences decide nothing (tier A).
+
+    Parameters
+    ----------
+    values : float64 array of any shape
+    digits : int
+
+    Returns
+    -------
+    float64 array of the same shape
+    """
+    array = np.asarray(values, dtype=np.float64)
+    rounded = np.array([float(f"{v:.{digits - 1}e}") for v in array.ravel()])
+    return rounded.reshape(array.shape)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DesignColumn:
+    """How one design column comes out of a raw column.
+
+    Parameters
+    ----------
+    name : str
+        "age", or "region=north" for a level.
+    feature : str
+        The raw column.
+    levels : tuple of str, optional
+        The raw levels for which a categorical column is 1; None for a numeric column.
+    fill : float
+        Median of the pool, put where a numeric value is missing.
+    mean, scale : float
+        Pool mean and standard deviation (divisor n), 10 significant digits.
+    """
+
+    name: str
+    feature: str
+    levels: tuple[str, ...] | None
+    fill: float
+    mean: float
+    scale: float
+
+    def raw(self, series: pd.Series) -> FloatArray:
+        """Return the column before standardisation, float64 (n,)."""
+        if self.levels is None:
+            values = series.to_numpy(dtype=np.float64, na_value=np.nan)
+            return np.where(np.isnan(values), self.fill, values)
+        return np.isin(level_names(series), self.levels).astype(np.float64)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Design:
+    """A pool as a matrix.
+
+    Parameters
+    ----------
+    X : float64 (n, p)
+        C-order, read-only; column 0 is the intercept, the others are pool-standardised and
+        sorted by name.
+    y : float64 (n,)
+        Standardised target of a regression, class codes otherwise.
+    task : str
+        "regression", "binary" or "multiclass".
+    n_classes : int
+        0 for a regression.
+    columns : tuple of str, length p
+    features : tuple of str
+        Raw columns, sorted by name; those without a design column included.
+    feature_of : int64 (p,)
+        Index into ``features``; -1 for the intercept.
+    removed : tuple of str
+        Constant and collinear design columns, by name.
+    encoding : tuple of DesignColumn, length p - 1
+        For ``transform``.
+    y_mean, y_scale : float
+        Of a regression's target; 0 and 1 otherwise.
+    """
+
+    X: FloatArray
+    y: FloatArray
+    task: str
+    n_classes: int
+    columns: tuple[str, ...]
+    features: tuple[str, ...]
+    feature_of: IntArray
+    removed: tuple[str, ...]
+    encoding: tuple[DesignColumn, ...]
+    y_mean: float
+    y_scale: float
+
+    @property
+    def free_coefficients(self) -> int:
+        """Number of free coefficients of the reference model: p, or p (K - 1) for K > 2."""
+        return self.X.shape[1] * max(1, self.n_classes - 1)
+
+    def columns_of(self, feature: str) -> IntArray:
+        """Return the indices of the design columns of a feature, int64; empty if it has none."""
+        index = self.features.index(feature)
+        return np.flatnonzero(self.feature_of == index).astype(np.int64)
+
+    def transform(self, frame: pd.DataFrame) -> FloatArray:
+        """Encode other rows of the same table, float64 (n', p); levels never seen are all zero."""
+        X = np.empty((len(frame), len(self.columns)))
+        X[:, 0] = 1.0
+        for j, column in enumerate(self.encoding, start=1):
+            X[:, j] = (column.raw(frame[column.feature]) - column.mean) / column.scale
+        return X
+
+
+def is_numeric(series: pd.Series) -> bool:
+    """Tell whether a raw column enters the design as a number; booleans are categorical."""
+    return pd.api.types.is_numeric_dtype(series) and not pd.api.types.is_bool_dtype(series)
+
+
+def level_names(series: pd.Series) -> npt.NDArray[np.object_]:
+    """Return the levels of a categorical column as strings, object (n,); gaps are a level."""
+    missing = series.isna().to_numpy()
+    names = series.astype(object).to_numpy()
+    return np.array(
+        [MISSING_LEVEL if gap else str(v) for v, gap in zip(names, missing, strict=True)],
+        dtype=object,
+    )
+
+
+def _groups_of_levels(series: pd.Series, rare_level_share: float) -> dict[str, tuple[str, ...]]:
+    """Return the one-hot columns of a categorical feature: level name -> raw levels.
+
+    Without the most frequent level (ties by name). Levels under the share are merged into
+    "(other)"; should that still be under the share, it joins the most frequent level, since a
+    column that is 1 in hardly any row is constant in most samples.
+    """
+    names, counts = np.unique(level_names(series).astype(str), return_counts=True)
+    floor = rare_level_share * len(series)
+    order = sorted(range(len(names)), key=lambda i: (-counts[i], names[i]))
+    kept = [i for i in order if counts[i] >= floor] or order[:1]
+    rare = [i for i in order if i not in set(kept)]
+    groups = {str(names[i]): (str(names[i]),) for i in kept[1:]}
+    if rare and sum(counts[i] for i in rare) >= floor:
+        name = OTHER_LEVEL
+        while name in groups:
+            name += "*"
+        groups[name] = tuple(sorted(str(names[i]) for i in rare))
+    return groups
+
+
+def _raw_columns(frame: pd.DataFrame, rare_level_share: float) -> list[DesignColumn]:
+    columns = []
+    for feature in sorted(frame.columns, key=str):
+        series = frame[feature]
+        if is_numeric(series):
+            values = series.to_numpy(dtype=np.float64, na_value=np.nan)
+            present = values[~np.isnan(values)]
+            fill = float(np.median(present)) if present.size else 0.0
+            columns.append(DesignColumn(str(feature), str(feature), None, fill, 0.0, 1.0))
+        else:
+            for level, raw in _groups_of_levels(series, rare_level_share).items():
+                name = f"{feature}={level}"
+                columns.append(DesignColumn(name, str(feature), raw, 0.0, 0.0, 1.0))
+    return sorted(columns, key=lambda column: column.name)
+
+
+def _read_only(array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+    array.setflags(write=False)
+    return array
+
+
+def _standardise(
+    columns: Sequence[DesignColumn], frame: pd.DataFrame
+) -> tuple[FloatArray, list[DesignColumn], list[str]]:
+    """Return the standardised columns (n, p'), their records, and the names of constant ones."""
+    from inconvenient.kernels.linalg import column_moments
+
+    raw = np.empty((len(frame), len(columns)))
+    for j, column in enumerate(columns):
+        raw[:, j] = column.raw(frame[column.feature])
+    mean, scale = np.empty(len(columns)), np.empty(len(columns))
+    column_moments(raw, mean, scale)
+    mean, scale = round_significant(mean), round_significant(scale)
+    size = np.abs(raw).max(axis=0, initial=0.0)
+    varies = scale > 1e-10 * size
+    kept = np.flatnonzero(varies)
+    X = np.empty((len(frame), len(kept)))
+    np.subtract(raw[:, kept], mean[kept], out=X)
+    np.divide(X, scale[kept], out=X)
+    records = [
+        dataclasses.replace(columns[j], mean=float(mean[j]), scale=float(scale[j])) for j in kept
+    ]
+    return X, records, [c.name for c, v in zip(columns, varies, strict=True) if not v]
+
+
+def _independent(X: FloatArray) -> IntArray:
+    """Return the indices of a maximal independent set of centred columns, ascending."""
+    from inconvenient.kernels.linalg import add_gram, independent_columns
+
+    p = X.shape[1]
+    gram = np.zeros((p, p))
+    add_gram(X, np.arange(len(X)), 1.0, gram)
+    order = np.empty(p, dtype=np.int64)
+    rank = independent_columns(gram, _COLLINEAR, order)
+    return np.sort(order[:rank])
+
+
+def build_design(
+    frame: pd.DataFrame,
+    y: npt.ArrayLike,
+    *,
+    task: str,
+    n_classes: int,
+    rare_level_share: float,
+) -> Design:
+    """Turn the rows of a pool into a design.
+
+    Parameters
+    ----------
+    frame : DataFrame (n, m)
+        Pool rows, features only; numeric, boolean, string or categorical columns, NaN for gaps.
+        Never changed.
+    y : float64 (n,) or int64 (n,)
+        Target, or class codes.
+    task : str
+        "regression", "binary" or "multiclass".
+    n_classes : int
+        0 for a regression.
+    rare_level_share : float
+        Levels under this share of the rows are merged, in [0, 1).
+
+    Returns
+    -------
+    Design
+
+    Raises
+    ------
+    DesignError
+        If no design column is left, if there are not more rows than coefficients, or if the
+        target does not vary.
+
+    Notes
+    -----
+    Time n p^2 for the collinearity check; memory twice the float64 design.
+    """
+    from inconvenient.kernels.linalg import column_moments
+
+    target = np.array(y, dtype=np.float64)
+    y_mean, y_scale = 0.0, 1.0
+    if task == "regression":
+        moments = np.empty(1), np.empty(1)
+        column_moments(np.ascontiguousarray(target[:, None]), *moments)
+        y_mean, y_scale = (
+            float(round_significant(moments[0])[0]),
+            float(round_significant(moments[1])[0]),
+        )
+        if not y_scale > 1e-10 * float(np.abs(target).max(initial=0.0)):
+            raise DesignError(
+                "the target must vary, but it is constant over the pool; "
+                "name another target or use more rows"
+            )
+        target = (target - y_mean) / y_scale
+    X, records, removed = _standardise(_raw_columns(frame, rare_level_share), frame)
+    kept = _independent(X)
+    removed += [records[j].name for j in set(range(len(records))) - set(kept.tolist())]
+    if kept.size == 0:
+        raise DesignError(
+            f"at least one feature that varies was needed, but none of the {frame.shape[1]} does; "
+            "use more rows or other columns"
+        )
+    encoding = tuple(records[j] for j in kept)
+    features = tuple(sorted(map(str, frame.columns)))
+    design = Design(
+        X=_read_only(np.hstack([np.ones((len(frame), 1)), X[:, kept]])),  # type: ignore[arg-type]
+        y=_read_only(target),  # type: ignore[arg-type]
+        task=task,
+        n_classes=n_classes,
+        columns=(INTERCEPT, *(column.name for column in encoding)),
+        features=features,
+        feature_of=_read_only(  # type: ignore[arg-type]
+            np.array([-1, *(features.index(c.feature) for c in encoding)], dtype=np.int64)
+        ),
+        removed=tuple(sorted(removed)),
+        encoding=encoding,
+        y_mean=y_mean,
+        y_scale=y_scale,
+    )
+    if len(frame) <= design.free_coefficients:
+        raise DesignError(
+            f"more rows than coefficients are needed, got {len(frame)} rows for "
+            f"{design.free_coefficients} coefficients; use more rows or drop columns"
+        )
+    return design

@@ -1,0 +1,244 @@
+"""Fits and influences of one design, whatever its task: the door to the kernels."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import numpy.typing as npt
+
+from inconvenient.selection.design import Design
+
+__all__ = ["Engine", "State"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+# Newton steps from a warm start; a fit that needs more is one without a finite solution.
+_MAX_STEPS = 40
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class State:
+    """A fitted sample.
+
+    Parameters
+    ----------
+    contrasts : float64 (c, p)
+        c = 1, or K - 1 contrasts against the last class.
+    coefficients : float64 (p, C)
+        As reported: C = 1, or sum-to-zero over the K classes.
+    factor : float64 (c p, c p)
+        Lower Cholesky factor of the Hessian.
+    rows : int64 (k,)
+    ridge : float
+    gram : tuple of float64 (p, p) and (p,), optional
+        OLS only: X'X (lower triangle) and X'y.
+    """
+
+    contrasts: FloatArray
+    coefficients: FloatArray
+    factor: FloatArray
+    rows: IntArray
+    ridge: float
+    gram: tuple[FloatArray, FloatArray] | None
+
+
+class Engine:
+    """Fits the reference model's family to rows of a design and scores joining rows.
+
+    Parameters
+    ----------
+    design : Design
+
+    Notes
+    -----
+    Penalised objective: mean loss + (ridge / 2) ||b||^2 over the contrasts, intercept free. OLS
+    adds rows to X'X and refactorises once per call, with one refinement step on fresh residuals;
+    the others run Newton's method from the previous coefficients, refactorising at each step.
+    """
+
+    def __init__(self, design: Design) -> None:
+        from inconvenient.kernels.linalg import BLOCK, to_blocks
+
+        self.design = design
+        n, p = design.X.shape
+        self.n, self.p = n, p
+        self.contrasts = max(1, design.n_classes - 1)
+        self._blocks = np.empty((-(-n // BLOCK), p, BLOCK))
+        to_blocks(design.X, self._blocks)
+
+    def fit(
+        self, rows: IntArray, *, ridge: float = 0.0, start: State | None = None
+    ) -> State | None:
+        """Fit rows from scratch, warm-started for the iterative families.
+
+        Parameters
+        ----------
+        rows : int64 (k,)
+        ridge : float
+            Lambda of the penalty, 0 for none.
+        start : State, optional
+            Where Newton's method begins; zero otherwise.
+
+        Returns
+        -------
+        State or None
+            None where no finite unique fit was found (rank loss, separation).
+        """
+        rows = np.ascontiguousarray(rows, dtype=np.int64)
+        if self.design.task == "regression":
+            gram = np.zeros((self.p, self.p)), np.zeros(self.p)
+            return self._fit_ols(rows, rows, gram, ridge)
+        return self._fit_newton(rows, ridge, start)
+
+    def grow(self, state: State, new_rows: IntArray, *, ridge: float = 0.0) -> State | None:
+        """Fit the state's rows and ``new_rows`` together, incrementally; None as for ``fit``."""
+        rows = np.concatenate([state.rows, new_rows])
+        if state.gram is not None:
+            gram = state.gram[0].copy(), state.gram[1].copy()
+            return self._fit_ols(rows, new_rows, gram, ridge)
+        return self._fit_newton(rows, ridge, state)
+
+    def _fit_ols(
+        self, rows: IntArray, new: IntArray, gram: tuple[FloatArray, FloatArray], ridge: float
+    ) -> State | None:
+        from inconvenient.kernels.ols import ols_add, ols_refine, ols_solve
+
+        X, y = self.design.X, self.design.y
+        ols_add(X, y, new, 1.0, *gram)
+        factor, b = np.empty((self.p, self.p)), np.empty(self.p)
+        penalty = ridge * len(rows)
+        if ols_solve(*gram, penalty, factor, b) != 0:
+            return None
+        ols_refine(X, y, rows, penalty, factor, b)
+        return State(b[None, :], b[:, None], factor, rows, ridge, gram)
+
+    def _fit_newton(self, rows: IntArray, ridge: float, start: State | None) -> State | None:
+        from inconvenient.kernels.logistic import CONVERGED, logistic_fit
+        from inconvenient.kernels.multinomial import multinomial_fit
+
+        X, y = self.design.X, self.design.y
+        size = self.contrasts * self.p
+        b = np.zeros((self.contrasts, self.p)) if start is None else start.contrasts.copy()
+        factor = np.empty((size, size))
+        penalty = ridge * len(rows)
+        if self.contrasts == 1:
+            status = logistic_fit(X, y, rows, penalty, _MAX_STEPS, factor, b[0])
+        else:
+            status = multinomial_fit(X, y, rows, penalty, _MAX_STEPS, factor, b)
+        if status != CONVERGED:
+            return None
+        return State(b, self.reported(b), factor, rows, ridge, None)
+
+    def reported(self, contrasts: FloatArray) -> FloatArray:
+        """Map contrasts (c, p) to reported coefficients (p, C)."""
+        if self.contrasts == 1:
+            return np.ascontiguousarray(contrasts.T)
+        full = np.vstack([contrasts, np.zeros((1, self.p))])
+        total = np.zeros(self.p)
+        for row in full:  # a fixed order of the sum
+            total += row
+        return np.ascontiguousarray((full - total / len(full)).T)
+
+    def solve_functional(self, state: State, functional: FloatArray) -> FloatArray:
+        """Return H^-1 t as contrasts (c, p), for a functional t of the reported coefficients.
+
+        Parameters
+        ----------
+        state : State
+        functional : float64 (p, C)
+            Weight of each reported coefficient.
+        """
+        from inconvenient.kernels.linalg import solve
+
+        if self.contrasts == 1:
+            t = np.ascontiguousarray(functional.T)
+        else:
+            total = np.zeros(self.p)
+            for column in functional.T:
+                total += column
+            t = np.ascontiguousarray(
+                (functional[:, :-1] - (total / functional.shape[1])[:, None]).T
+            )
+        a = np.empty(t.size)
+        solve(state.factor, t.ravel(), a)
+        return a.reshape(t.shape)
+
+    def numerators(self, state: State, a: FloatArray) -> FloatArray:
+        """Return influence without its leverage term for all n rows, float64 (n,)."""
+        from inconvenient.kernels.logistic import logistic_numerators
+        from inconvenient.kernels.multinomial import multinomial_numerators
+        from inconvenient.kernels.ols import ols_numerators
+
+        out = np.empty(self.n)
+        y, b = self.design.y, state.contrasts
+        if self.design.task == "regression":
+            ols_numerators(self._blocks, y, b[0], a[0], out)
+        elif self.contrasts == 1:
+            logistic_numerators(self._blocks, y, b[0], a[0], out)
+        else:
+            multinomial_numerators(self._blocks, y, b, a, out)
+        return out
+
+    def influence(self, state: State, a: FloatArray, rows: IntArray) -> FloatArray:
+        """Return the influence of each of ``rows`` on the functional, float64 (k,)."""
+        from inconvenient.kernels.linalg import inverse
+        from inconvenient.kernels.logistic import logistic_influence
+        from inconvenient.kernels.multinomial import multinomial_influence
+        from inconvenient.kernels.ols import ols_influence
+
+        out = np.empty(len(rows))
+        X, y, b = self.design.X, self.design.y, state.contrasts
+        if self.design.task == "regression":
+            ols_influence(X, y, rows, b[0], a[0], state.factor, out)
+        elif self.contrasts == 1:
+            logistic_influence(X, y, rows, b[0], a[0], state.factor, out)
+        else:
+            H_inverse = np.empty_like(state.factor)
+            inverse(state.factor, H_inverse)
+            multinomial_influence(X, y, rows, b, a, H_inverse, out)
+        return out
+
+    def best_rows(
+        self, state: State, a: FloatArray, taken: npt.NDArray[np.bool_], k: int
+    ) -> tuple[IntArray, FloatArray]:
+        """Return the k rows of highest influence outside the sample, best first, and their influence.
+
+        Parameters
+        ----------
+        state : State
+        a : float64 (c, p)
+            From :meth:`solve_functional`.
+        taken : bool (n,)
+            Rows that are not to be returned.
+        k : int
+
+        Returns
+        -------
+        rows : int64 (at most k,)
+        influence : float64 (at most k,)
+
+        Notes
+        -----
+        Leverage costs p^2 a row, so it is computed for a shortlist by numerator only. For OLS and
+        two classes leverage shrinks a numerator towards zero, so the list is complete, and the
+        answer exact, once its k-th influence reaches the next numerator; until then it is
+        doubled. For more classes no such bound is known: the list holds 4 k + 64 rows.
+        """
+        from inconvenient.kernels.linalg import top_rows
+
+        numerators = self.numerators(state, a)
+        outside = int(self.n - np.count_nonzero(taken))
+        k = min(k, outside)
+        length = 2 * k + 16 if self.contrasts == 1 else 4 * k + 64
+        while True:
+            length = min(length, outside)
+            shortlist = np.empty(length, dtype=np.int64)
+            top_rows(numerators, taken, length, shortlist)
+            exact = self.influence(state, a, shortlist)
+            order = np.lexsort((shortlist, -exact))[:k]
+            bound = max(float(numerators[shortlist[-1]]), 0.0) if length else 0.0
+            if length == outside or self.contrasts > 1 or exact[order[-1]] > bound:
+                return shortlist[order], exact[order]
+            length *= 2
