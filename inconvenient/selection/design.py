@@ -282,8 +282,8 @@ def build_design(
                 "name another target or use more rows"
             )
         target = (target - y_mean) / y_scale
-    X, records, removed = _standardise(_raw_columns(frame, rare_level_share), frame)
-    kept = _independent(X)
+    standardised, records, removed = _standardise(_raw_columns(frame, rare_level_share), frame)
+    kept = _independent(standardised)
     removed += [records[j].name for j in set(range(len(records))) - set(kept.tolist())]
     if kept.size == 0:
         raise DesignError(
@@ -291,9 +291,12 @@ def build_design(
             "use more rows or other columns"
         )
     encoding = tuple(records[j] for j in kept)
+    X = np.empty((len(frame), 1 + kept.size))
+    X[:, 0] = 1.0
+    X[:, 1:] = standardised[:, kept]
     features = tuple(sorted(map(str, frame.columns)))
     design = Design(
-        X=_read_only(np.hstack([np.ones((len(frame), 1)), X[:, kept]])),  # type: ignore[arg-type]
+        X=_read_only(X),  # type: ignore[arg-type]
         y=_read_only(target),  # type: ignore[arg-type]
         task=task,
         n_classes=n_classes,

@@ -116,7 +116,7 @@ def push(
     stops: tuple[int, ...],
     ridge: float,
     each_met: Callable[[FloatArray], BoolArray] | None = None,
-    done: Callable[[Trajectory], bool] | None = None,
+    done: Callable[[list[int], list[FloatArray], list[bool]], bool] | None = None,
 ) -> Trajectory:
     """Add the rows that push the bent coefficients furthest, batch by batch.
 
@@ -137,7 +137,8 @@ def push(
     each_met : callable, optional
         Tells from the current values which coefficients need no more pushing; none by default.
     done : callable, optional
-        Ends the growth early; asked after every batch with the trajectory so far.
+        Ends the growth early; asked after every batch with sizes, coefficients and usability so
+        far.
 
     Returns
     -------
@@ -163,9 +164,8 @@ def push(
         sizes.append(size)
         values.append(current)
         usable.append(size >= free_from and state.ridge == ridge)
-        trajectory = _trajectory(rows, sizes, values, usable)
-        if size == engine.n or (done is not None and done(trajectory)):
-            return trajectory
+        if size == engine.n or (done is not None and done(sizes, values, usable)):
+            break
         weights = signs / np.abs(aim.reference)
         if each_met is not None and not (met := each_met(current)).all():
             weights = np.where(met, 0.0, weights)
@@ -220,7 +220,7 @@ def steer(
     size: int,
     max_size: int,
     ridge: float,
-) -> IntArray | None:
+) -> tuple[IntArray | None, bool]:
     """Grow a sample towards the goals of a criterion and hold it there.
 
     Parameters
@@ -239,8 +239,10 @@ def steer(
 
     Returns
     -------
-    int64 (k',) or None
-        Positions in selection order; None if the criterion held at no batch end.
+    rows : int64 (k',) or None
+        Positions in selection order: the first batch end of allowed size that meets the
+        criterion, else the last one; None if there is none.
+    met : bool
 
     Notes
     -----
@@ -253,12 +255,12 @@ def steer(
     while state is not None:
         current = aim.of(state.coefficients)
         if len(rows) >= size and state.ridge == ridge and criterion.met(aim.reference, current):
-            return rows
+            return rows, True
         batch = max(1, len(rows) // _GROWTH)
         limit = size if len(rows) < size else max_size
         batch = min(batch, limit - len(rows))
         if batch <= 0:
-            return None
+            return rows, False
         weights, need = _pull(aim, criterion, current)
         shape = state.coefficients.shape
         a = engine.solve_functional(state, aim.functional(weights, shape))
@@ -266,7 +268,7 @@ def steer(
         taken[rows] = True
         best, influence = engine.best_rows(state, a, taken, batch)
         if not len(best):
-            return None
+            break
         enough = int(np.searchsorted(np.cumsum(np.maximum(influence, 0.0)), need)) + 1
         new = best[: min(enough, batch)]
         taken[new] = True
@@ -277,7 +279,7 @@ def steer(
         free = len(rows) >= size
         previous = state
         state = _refit(lambda r: engine.grow(previous, new, ridge=r), ridge, free)  # noqa: B023
-    return None
+    return None, False
 
 
 def _cancelling(influence: FloatArray, taken: BoolArray, order: IntArray, count: int) -> IntArray:
@@ -314,7 +316,7 @@ def exchange(
     size: int,
     ridge: float,
     rounds: int = 25,
-) -> IntArray | None:
+) -> tuple[IntArray | None, bool]:
     """Turn a uniform sample into one that meets a criterion, by exchanging rows at a fixed size.
 
     Parameters
@@ -333,8 +335,10 @@ def exchange(
 
     Returns
     -------
-    int64 (size,) or None
-        Positions, what is left of the uniform sample first; None if the criterion was not met.
+    rows : int64 (size,) or None
+        Positions, what is left of the uniform sample first: a sample that meets the criterion,
+        else the last and nearest one; None if no uniform sample had a fit.
+    met : bool
 
     Notes
     -----
@@ -351,24 +355,24 @@ def exchange(
         rows = np.roll(order, -salt * size)[:size].copy()
         state = engine.fit(rows, ridge=ridge)
     if state is None:
-        return None
+        return None, False
     stalled = 0
     for _ in range(rounds):
         current = aim.of(state.coefficients)
         if criterion.met(aim.reference, current):
-            return state.rows
+            return state.rows, True
         distance = _distance(aim, criterion, current)
         best = _exchange_round(engine, aim, criterion, state, ridge)
         if best is None:
-            return None
+            break
         values = aim.of(best.coefficients)
         if criterion.met(aim.reference, values):
-            return best.rows
+            return best.rows, True
         stalled = stalled + 1 if _distance(aim, criterion, values) > 0.99 * distance else 0
-        if stalled == 3:
-            return None
         state = best
-    return None
+        if stalled == 3:
+            break
+    return state.rows, False
 
 
 def _distance(aim: Aim, criterion: Criterion, current: FloatArray) -> float:
