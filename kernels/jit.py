@@ -1,4 +1,4 @@
-"""The compiler switch of all kernels, with a disk cache that any edit in this folder invalidates."""
+"""The compiler switch of all kernels, with a disk cache that any edit here invalidates."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
     "source_digest",
 ]
 
-# Argument types of the signatures: inputs are read-only and C-order, filled arrays are not read-only.
+# Argument types of the signatures: inputs are read-only and C-order, filled arrays are not.
 VECTOR = types.Array(types.float64, 1, "C", readonly=True)
 MATRIX = types.Array(types.float64, 2, "C", readonly=True)
 TENSOR = types.Array(types.float64, 3, "C", readonly=True)

@@ -1,4 +1,4 @@
-"""Dense linear algebra in a fixed order of operations: Gram matrices, Cholesky, column elimination, row ranking."""
+"""Dense linear algebra in a fixed order: Gram matrices, Cholesky, elimination, row ranking."""
 
 from __future__ import annotations
 

@@ -8,9 +8,12 @@ import math
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from inconvenient.data import Dataset, Split
+from inconvenient.shifts.rows import pack_rows, rows_hash
+from scipy.special import softmax
 
 from inconvenient.config import GridParams, Params
-from inconvenient.data import Dataset, Split
+from inconvenient.evaluation.scores import auc, macro_auc, r2
 from inconvenient.selection.chance import UniformFits
 from inconvenient.selection.composition import composition
 from inconvenient.selection.criterion import Criterion
@@ -19,7 +22,6 @@ from inconvenient.selection.engine import Engine
 from inconvenient.selection.finding import Finder, Found, achieved
 from inconvenient.selection.importance import importance, importance_bins
 from inconvenient.selection.reference import Aim, ReferenceModel, aim_at, fit_reference
-from inconvenient.shifts.rows import pack_rows, rows_hash
 
 __all__ = ["Bend", "criteria", "make_shifts", "pool_design", "reference_frames"]
 
@@ -84,17 +86,10 @@ def reference_frames(
     coefficients : DataFrame, one row per design column and class
         dataset, column, feature, class_, coefficient, t, importance, importance_bin.
     """
-    from inconvenient.evaluation.scores import score_coefficients
-
     design = pool_design(dataset, split.pool, params)
     reference = fit_reference(Engine(design), ridge=params.reference.ridge)
     weights = _pool_importance(dataset, split.pool)
     bins = importance_bins(weights)
-    held_out = design.transform(dataset.X.iloc[split.filter])
-    predictor = held_out @ reference.coefficients
-    target = dataset.y[split.filter]
-    if dataset.task == "regression":
-        target = (target - design.y_mean) / design.y_scale
     facts = pd.DataFrame(
         {
             "dataset": [dataset.name],
@@ -104,7 +99,7 @@ def reference_frames(
             "p": [len(design.columns)],
             "ridge": [reference.ridge],
             "separable": [reference.separable],
-            "score": [score_coefficients(target, predictor, dataset.task, len(dataset.classes))],
+            "score": [_reference_score(dataset, split.filter, design, reference)],
             "removed": [list(design.removed)],
         }
     )
@@ -125,6 +120,19 @@ def reference_frames(
         for c, class_ in enumerate(classes)
     ]
     return facts, pd.DataFrame(rows)
+
+
+def _reference_score(
+    dataset: Dataset, rows: IntArray, design: Design, reference: ReferenceModel
+) -> float:
+    """Return the R2 or AUC of the reference model on other rows of its dataset."""
+    linear = design.transform(dataset.X.iloc[rows]) @ reference.coefficients
+    target = dataset.y[rows]
+    if dataset.task == "regression":
+        return r2(target, linear[:, 0] * design.y_scale + design.y_mean)
+    if dataset.task == "binary":
+        return auc(target == 1, linear[:, 0])
+    return macro_auc(target, softmax(linear, axis=1))
 
 
 def criteria(grid: GridParams) -> tuple[Criterion, ...]:

@@ -114,7 +114,7 @@ class Criterion:
         return False
 
     def goals(self, reference: FloatArray) -> FloatArray:
-        """Return the values that a dose is steered to, float64 (L,), inside the allowed interval."""
+        """Return the allowed values that a dose is steered to, float64 (L,)."""
         if self.operation == "flip":
             return -0.25 * reference
         assert self.factor is not None

@@ -1,4 +1,4 @@
-"""The design: a pool as a numeric matrix for the reference model and the selection, and nothing else."""
+"""The design: a pool as a numeric matrix, for the reference model and the selection only."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class Design:
     @property
     def free_coefficients(self) -> int:
         """Number of free coefficients of the reference model: p, or p (K - 1) for K > 2."""
-        return self.X.shape[1] * max(1, self.n_classes - 1)
+        return int(self.X.shape[1]) * max(1, self.n_classes - 1)
 
     def columns_of(self, feature: str) -> IntArray:
         """Return the indices of the design columns of a feature, int64; empty if it has none."""
@@ -136,7 +136,8 @@ class Design:
 
 def is_numeric(series: pd.Series) -> bool:
     """Tell whether a raw column enters the design as a number; booleans are categorical."""
-    return pd.api.types.is_numeric_dtype(series) and not pd.api.types.is_bool_dtype(series)
+    numeric = pd.api.types.is_numeric_dtype(series)
+    return bool(numeric) and not pd.api.types.is_bool_dtype(series)
 
 
 def level_names(series: pd.Series) -> npt.NDArray[np.object_]:
@@ -161,7 +162,7 @@ def _groups_of_levels(series: pd.Series, rare_level_share: float) -> dict[str, t
     order = sorted(range(len(names)), key=lambda i: (-counts[i], names[i]))
     kept = [i for i in order if counts[i] >= floor] or order[:1]
     rare = [i for i in order if i not in set(kept)]
-    groups = {str(names[i]): (str(names[i]),) for i in kept[1:]}
+    groups: dict[str, tuple[str, ...]] = {str(names[i]): (str(names[i]),) for i in kept[1:]}
     if rare and sum(counts[i] for i in rare) >= floor:
         name = OTHER_LEVEL
         while name in groups:
@@ -205,7 +206,7 @@ def _standardise(
     mean, scale = round_significant(mean), round_significant(scale)
     size = np.abs(raw).max(axis=0, initial=0.0)
     varies = scale > 1e-10 * size
-    kept = np.flatnonzero(varies)
+    kept = np.flatnonzero(varies).tolist()
     X = np.empty((len(frame), len(kept)))
     np.subtract(raw[:, kept], mean[kept], out=X)
     np.divide(X, scale[kept], out=X)

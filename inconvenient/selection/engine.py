@@ -203,7 +203,7 @@ class Engine:
     def best_rows(
         self, state: State, a: FloatArray, taken: npt.NDArray[np.bool_], k: int
     ) -> tuple[IntArray, FloatArray]:
-        """Return the k rows of highest influence outside the sample, best first, and their influence.
+        """Return the k rows outside the sample of highest influence, best first.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Finds rows that meet a criterion: tries the strategies in order of merit and verifies each result."""
+"""Finds rows that meet a criterion: tries strategies in order of merit, verifies each result."""
 
 from __future__ import annotations
 

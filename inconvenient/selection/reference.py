@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inconvenient.errors import DesignError
-from inconvenient.selection.design import Design, round_significant
+from inconvenient.selection.design import round_significant
 from inconvenient.selection.engine import Engine, State
 from inconvenient.selection.separation import is_separable
 from inconvenient.selection.verification import t_values
@@ -138,10 +138,9 @@ def aim_at(reference: ReferenceModel, columns: list[IntArray], class_: int | Non
     for index in columns:
         block = np.abs(reference.coefficients[index])
         if class_ is not None:
-            j, c = int(np.argmax(block[:, class_])), class_
-        else:
-            j, c = np.unravel_index(int(np.argmax(block)), block.shape)
+            block = block[:, class_ : class_ + 1]
+        j, c = divmod(int(np.argmax(block)), block.shape[1])
         rows.append(int(index[j]))
-        classes.append(int(c))
+        classes.append(c if class_ is None else class_)
     picked = np.array(rows, dtype=np.int64), np.array(classes, dtype=np.int64)
     return Aim(*picked, reference.coefficients[picked])

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-
 from inconvenient.data import Dataset, as_frame, check_feature, prepare_table
+
 from inconvenient.errors import InputError, UnmetError
 from inconvenient.selection.chance import UniformFits
 from inconvenient.selection.criterion import Criterion
@@ -164,7 +164,7 @@ def _aim(
             raise InputError(f"class_ needs a multiclass target, got a {problem.dataset.task} one")
         if str(class_) not in classes:
             raise InputError(f"class_ must be one of {', '.join(classes)}, got {class_!r}")
-        code = classes.index(str(class_))
+        code = int(classes.index(str(class_)))
     if feature is not None and bin is not None:
         raise InputError("feature and bin cannot both be given; choose one of them")
     if feature is not None:
@@ -225,7 +225,7 @@ def select(
     missing_target: str = "raise",
     on_unmet: str = "raise",
 ) -> Selection:
-    """Select rows on which a coefficient of the reference model is amplified, attenuated or flipped.
+    """Select rows on which a coefficient is amplified, attenuated or sign-flipped.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ def select(
     min_fraction : float
         Least share of the rows to select, in (0, 1].
     mode : {"at_least", "band"}
-        Whether the factor is a bound, or a dose met within a tenth at a size within 5 % of the least.
+        Whether the factor is a bound, or a dose met within a tenth, the size within 5 %.
     class_ : label, optional
         Multiclass: the class whose coefficient is bent; the largest by default.
     task : {"regression", "binary", "multiclass"}, optional

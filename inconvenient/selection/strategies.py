@@ -246,8 +246,8 @@ def steer(
 
     Notes
     -----
-    A batch takes the rows of highest influence towards the goals until their summed predicted change
-    reaches them; the rest of it are pairs whose influences cancel: the next rows of ``order``, each
+    A batch takes the rows of highest influence towards the goals until their summed predicted
+    change reaches them; the rest of it is pairs whose influences cancel: the next rows of ``order``, each
     with the row of nearest opposite influence.
     """
     rows = start
