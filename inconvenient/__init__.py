@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from inconvenient.data import Dataset, list_datasets, load_dataset
-    from inconvenient.selection import Selection, select
+    from inconvenient.selection.select import Selection, select, trajectory
     from inconvenient.shifts import Shift, list_shifts, load_shift
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "load_dataset",
     "load_shift",
     "select",
+    "trajectory",
 ]
 
 __version__ = "0.1.0"
@@ -29,8 +30,9 @@ _HOME = {
     "Dataset": "inconvenient.data",
     "list_datasets": "inconvenient.data",
     "load_dataset": "inconvenient.data",
-    "Selection": "inconvenient.selection",
-    "select": "inconvenient.selection",
+    "Selection": "inconvenient.selection.select",
+    "select": "inconvenient.selection.select",
+    "trajectory": "inconvenient.selection.select",
     "Shift": "inconvenient.shifts",
     "list_shifts": "inconvenient.shifts",
     "load_shift": "inconvenient.shifts",
