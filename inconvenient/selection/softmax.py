@@ -32,7 +32,8 @@ class Newton:
     overlap : bool
         Whether a step under 1/2 proved that nothing separates the classes (see :func:`newton`).
     separated : bool
-        Whether the coefficients at hand predict every row, which proves complete separation.
+        Whether the coefficients at hand predict every row, which proves complete separation; not
+        looked for under a penalty.
     """
 
     coefficients: Floats
@@ -170,6 +171,7 @@ def newton(
         return float(np.mean(log_total - own) + 0.5 * np.sum(C * C * penalty))
 
     overlap = converged = False
+    penalised = bool(np.any(penalty))
     eta = C @ Z.T
     share, log_total = probabilities(eta)
     for number in range(max_steps):
@@ -197,7 +199,7 @@ def newton(
         if definite and reach <= STEP_TOLERANCE:
             converged = True
             break
-        if number >= 2 and not overlap and np.min(margins(eta, codes)) > 0.0:
+        if number >= 2 and not (overlap or penalised) and np.min(margins(eta, codes)) > 0.0:
             return Newton(C, converged=False, overlap=False, separated=True)
         share, log_total = probabilities(eta)
     return Newton(C, converged=converged, overlap=overlap, separated=False)
