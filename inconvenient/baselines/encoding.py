@@ -32,13 +32,13 @@ def _numbers(column: pd.Series) -> NDArray[np.float64]:
 
 
 def _column(X: pd.DataFrame, name: Any) -> pd.Series:
-    try:
-        return X[name]
-    except KeyError:
+    if name not in X.columns:
         raise InputError(
             f"column {name!r} of the training sample is absent from the rows to predict; "
             "pass the same columns"
-        ) from None
+        )
+    column: pd.Series = X[name]
+    return column
 
 
 def expand_classes(
@@ -101,9 +101,11 @@ class Levels:
 def _factorise(column: pd.Series) -> tuple[NDArray[np.int64], list[Any]]:
     """Return codes (-1 for missing) and the values they stand for."""
     if isinstance(column.dtype, pd.CategoricalDtype):
-        return column.cat.codes.to_numpy(dtype=np.int64), list(column.cat.categories)
-    codes, names = pd.factorize(column)
-    return codes.astype(np.int64), list(names)
+        found, names = column.cat.codes.to_numpy(), column.cat.categories
+    else:
+        found, names = pd.factorize(column)
+    codes: NDArray[np.int64] = np.asarray(found).astype(np.int64)
+    return codes, list(names)
 
 
 @dataclass(frozen=True, slots=True)

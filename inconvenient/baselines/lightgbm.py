@@ -43,6 +43,7 @@ class LightGBMModel:
         """Fit the encoder and the trees on a training sample."""
         self.encoder_ = NativeEncoder.fit(X)
         self.booster_ = None
+        labels: NDArray[Any]
         if self.task == "regression":
             labels = np.asarray(y, dtype=np.float64)
             self.constant_ = np.array([labels.mean()])
@@ -80,7 +81,8 @@ class LightGBMModel:
     def _raw(self, X: pd.DataFrame) -> NDArray[np.float64]:
         if self.booster_ is None:
             return np.tile(self.constant_, (len(X), 1))
-        raw = np.asarray(self.booster_.predict(self.encoder_.transform(X), num_threads=1))
+        Z = self.encoder_.transform(X)
+        raw: NDArray[np.float64] = np.asarray(self.booster_.predict(Z, num_threads=1))
         if self.task != "regression" and self.present_.size == 2:
             return np.column_stack([1.0 - raw, raw])
         return raw.reshape(len(X), -1)
@@ -92,8 +94,10 @@ class LightGBMModel:
     def predict(self, X: pd.DataFrame) -> NDArray[Any]:
         """Return predicted values, or the codes of the most probable classes."""
         if self.task == "regression":
-            return self._raw(X)[:, 0]
-        return self.predict_proba(X).argmax(axis=1)
+            values: NDArray[np.float64] = self._raw(X)[:, 0]
+            return values
+        codes: NDArray[np.int64] = self.predict_proba(X).argmax(axis=1)
+        return codes
 
 
 def _default(task: str) -> Setting:

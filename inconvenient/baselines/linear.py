@@ -1,4 +1,4 @@
-"""The linear baseline: ridge regression or L2 logistic regression on one-hot, standardised columns."""
+"""The linear baseline: ridge or L2 logistic regression on one-hot, standardised columns."""
 
 from __future__ import annotations
 
@@ -93,8 +93,10 @@ class LinearModel:
     def predict(self, X: pd.DataFrame) -> NDArray[Any]:
         """Return predicted values, or the codes of the most probable classes."""
         if self.task == "regression":
-            return self.encoder_.transform(X) @ self.coef_ + self.intercept_
-        return self.predict_proba(X).argmax(axis=1)
+            prediction: NDArray[np.float64] = self.encoder_.transform(X) @ self.coef_
+            return prediction + self.intercept_
+        codes: NDArray[np.int64] = self.predict_proba(X).argmax(axis=1)
+        return codes
 
 
 def _default(task: str) -> Setting:

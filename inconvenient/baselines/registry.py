@@ -1,4 +1,4 @@
-"""The registry of baselines: a predictive model family is one small record, adding one is one file and one line."""
+"""The registry of baselines: a model family is one record, adding one is one file and one line."""
 
 from __future__ import annotations
 
