@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from inconvenient.config import Params, TuningParams
 from inconvenient.evaluation.plan import Plan, drawn_shifts, plans
@@ -64,14 +65,29 @@ def score_table(
     frames: Sequence[pd.DataFrame],
     *,
     by_role: bool = False,
+    draws: bool = False,
 ) -> pd.DataFrame:
-    """Join records of training sets to shifts; one row per shift and model, sorted by both."""
+    """Join records of training sets to shifts; one row per shift and model, sorted by both.
+
+    Parameters
+    ----------
+    todo : mapping of str to Plan
+    shifts : DataFrame
+    models : sequence of str
+    frames : sequence of DataFrame
+        Results of units.
+    by_role : bool
+        Report setting and trials of full pool, control and convenience sample, not of the last.
+    draws : bool
+        Add the column ``draws``: the scores of the control samples, in order of draw.
+    """
     records: dict[tuple[str, ...], Any] = {}
     for frame in frames:
         for row in frame.itertuples(index=False):
             key = (str(row.dataset), str(row.model), str(row.role), str(row.rows_hash))
             records[key] = row
-    rows = []
+    rows: list[tuple[Any, ...]] = []
+    scores: list[NDArray[np.float64]] = []
     ordered = shifts.sort_values("shift_id")
     columns = ("shift_id", "dataset", "size", "rows_hash")
     for shift_id, name, size, digest in zip(*(ordered[c] for c in columns), strict=True):
@@ -85,6 +101,7 @@ def score_table(
             ood = records[name, model, "ood", digest]
             failures = [r.status for r in (full, *controls, ood) if r.status != "ok"]
             values = np.array([r.score for r in controls])
+            scores.append(values)
             setting, trials = ood.setting, ood.trials
             if by_role:
                 parts = {"id": full, "control": controls[0], "ood": ood}
@@ -105,7 +122,10 @@ def score_table(
                     trials,
                 )
             )
-    return _typed(rows)
+    table = _typed(rows)
+    if draws:
+        table["draws"] = pd.Series(scores, dtype=object)
+    return table
 
 
 def _typed(rows: list[tuple[Any, ...]]) -> pd.DataFrame:

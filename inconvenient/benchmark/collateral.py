@@ -1,0 +1,168 @@
+"""Collateral effect: how far a shift moves the coefficients that it does not bend."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from inconvenient.config import Params
+from inconvenient.selection.chance import shared_size, uniform_rows
+from inconvenient.selection.design import build_design
+from inconvenient.shifts.rows import unpack_rows
+
+if TYPE_CHECKING:
+    from inconvenient.data import Dataset, Split
+    from inconvenient.selection.design import Design
+
+__all__ = ["collateral_frame", "penalised_coefficients", "relative_change"]
+
+
+def penalised_coefficients(
+    X: NDArray[np.float64], y: NDArray[np.float64], *, n_classes: int, ridge: float
+) -> NDArray[np.float64]:
+    """Fit ridge or logistic regression with a penalty per row.
+
+    Parameters
+    ----------
+    X : ndarray of float64, shape (n, q)
+        Columns without the intercept.
+    y : ndarray of float64, shape (n,)
+        Target, or class codes.
+    n_classes : int
+        0 for regression.
+    ridge : float
+        Minimised is the mean over rows of half the squared error, or of the log loss, plus
+        ``ridge / 2`` times the sum of squared coefficients; the intercept is free.
+
+    Returns
+    -------
+    ndarray of float64, shape (q, C)
+        C is 1 for regression and two classes, else the number of classes, and then rows sum to 0.
+        A class without rows has coefficients 0; with one class alone, all are 0.
+
+    Notes
+    -----
+    The logistic fits are Newton's to a gradient of 1e-8, O(n q^2 C^2) a step.
+    """
+    n, q = X.shape
+    if not n_classes:
+        centred = X - X.mean(axis=0)
+        gram = centred.T @ centred
+        gram[np.diag_indices(q)] += n * ridge
+        coefficients: NDArray[np.float64] = np.linalg.solve(gram, centred.T @ (y - y.mean()))
+        return coefficients[:, None]
+
+    from sklearn.linear_model import LogisticRegression
+
+    out = np.zeros((q, 1 if n_classes == 2 else n_classes))
+    present, codes = np.unique(y.astype(np.int64), return_inverse=True)
+    if present.size == 1:
+        return out
+    model = LogisticRegression(
+        C=1.0 / (n * ridge), solver="newton-cholesky", tol=1e-8, max_iter=200
+    ).fit(X, codes)
+    if n_classes == 2:
+        out[:, 0] = model.coef_[0]
+    elif present.size == 2:  # the symmetric form of one contrast
+        out[:, present] = np.column_stack([-model.coef_[0], model.coef_[0]]) / 2
+    else:
+        out[:, present] = model.coef_.T
+    return out
+
+
+def relative_change(
+    sample: NDArray[np.float64], pool: NDArray[np.float64], rest: NDArray[np.bool_]
+) -> float:
+    """Return ||b'_rest - b_rest|| / ||b_rest||; NaN where rest is empty or all 0.
+
+    Parameters
+    ----------
+    sample, pool : ndarray of float64, shape (q, C)
+    rest : ndarray of bool, shape (q,)
+    """
+    size = float(np.linalg.norm(pool[rest]))
+    if size == 0.0:
+        return float("nan")
+    return float(np.linalg.norm(sample[rest] - pool[rest])) / size
+
+
+def collateral_frame(
+    dataset: Dataset, split: Split, shifts: pd.DataFrame, params: Params
+) -> pd.DataFrame:
+    """Compute the collateral effect of every verified shift of a dataset.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    split : Split
+    shifts : DataFrame
+        Verified shifts; those of other datasets are ignored. Columns ``shift_id``, ``dataset``,
+        ``features``, ``size``, ``rows`` and ``rows_hash``.
+    params : Params
+
+    Returns
+    -------
+    DataFrame
+        Sorted by ``shift_id``: ``collateral``, and ``collateral_control``, the mean over the
+        control samples of the shift's shared size; both NaN where a shift bends every feature.
+
+    Notes
+    -----
+    Over the design columns (pool-standardised) that belong to no feature the shift bends, without
+    intercept, for all classes. Sample and pool are fitted alike, by
+    :func:`penalised_coefficients` with the per-row penalty ``params.collateral.ridge``. Each
+    distinct row set is fitted once. Fits use the threads they are given; run it as a unit.
+    """
+    own = shifts[shifts["dataset"] == dataset.name].sort_values("shift_id")
+    design = build_design(
+        dataset.X.iloc[split.pool],
+        dataset.y[split.pool],
+        task=dataset.task,
+        n_classes=len(dataset.classes),
+        rare_level_share=params.reference.rare_level_share,
+    )
+    columns = np.flatnonzero(design.feature_of >= 0)
+    ridge = params.collateral.ridge
+
+    def fit(rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        positions = np.searchsorted(split.pool, np.sort(rows))
+        return _fit(design, positions, columns, ridge)
+
+    reference = fit(split.pool)
+    controls = {
+        size: [
+            fit(uniform_rows(split.pool, size, draw, seed=params.shifts.seed, name=dataset.name))
+            for draw in range(params.evaluate.controls)
+        ]
+        for size in sorted({shared_size(int(size)) for size in own["size"]})
+    }
+    distinct = own.drop_duplicates("rows_hash")
+    samples = {
+        digest: fit(unpack_rows(packed))
+        for digest, packed in zip(distinct["rows_hash"], distinct["rows"], strict=True)
+    }
+
+    effect, beside = [], []
+    for features, size, digest in zip(own["features"], own["size"], own["rows_hash"], strict=True):
+        bent = [design.features.index(name) for name in features]
+        rest = ~np.isin(design.feature_of[columns], bent)
+        effect.append(relative_change(samples[digest], reference, rest))
+        drawn = controls[shared_size(int(size))]
+        beside.append(float(np.mean([relative_change(b, reference, rest) for b in drawn])))
+    return pd.DataFrame(
+        {
+            "shift_id": pd.Series(own["shift_id"].tolist(), dtype="str"),
+            "collateral": np.array(effect, dtype=np.float64),
+            "collateral_control": np.array(beside, dtype=np.float64),
+        }
+    )
+
+
+def _fit(
+    design: Design, positions: NDArray[np.int64], columns: NDArray[np.int64], ridge: float
+) -> NDArray[np.float64]:
+    X = np.ascontiguousarray(design.X[np.ix_(positions, columns)])
+    return penalised_coefficients(X, design.y[positions], n_classes=design.n_classes, ridge=ridge)
