@@ -1,0 +1,1 @@
+"""Shifts: their records, their schema, and how they are listed and loaded."""
