@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from inconvenient.benchmark.grid import pool_design
 from inconvenient.config import Params
 from inconvenient.selection.chance import shared_size, uniform_rows
-from inconvenient.selection.design import build_design
 from inconvenient.shifts.rows import unpack_rows
 
 if TYPE_CHECKING:
@@ -117,13 +117,7 @@ def collateral_frame(
     distinct row set is fitted once. Fits use the threads they are given; run it as a unit.
     """
     own = shifts[shifts["dataset"] == dataset.name].sort_values("shift_id")
-    design = build_design(
-        dataset.X.iloc[split.pool],
-        dataset.y[split.pool],
-        task=dataset.task,
-        n_classes=len(dataset.classes),
-        rare_level_share=params.reference.rare_level_share,
-    )
+    design = pool_design(dataset, split.pool, params)
     columns = np.flatnonzero(design.feature_of >= 0)
     ridge = params.collateral.ridge
 

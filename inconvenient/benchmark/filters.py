@@ -147,7 +147,8 @@ def retain(scores: pd.DataFrame, shifts: pd.DataFrame, params: FilterParams) -> 
         part: ((values >= low) & (values <= 1)).all(axis=1)  # False where a score is missing
         for part, values in (("id", full), ("control", control), ("ood", ood))
     }
-    out["in_range"] = in_range["id"] & in_range["control"] & in_range["ood"]
+    within = in_range["id"] & in_range["control"] & in_range["ood"]
+    out["in_range"] = np.asarray(within)
     large = out["gap"].to_numpy() >= least
     beyond = out["gap"].to_numpy() > chance
     large_paper = out["gap_paper"].to_numpy() >= least
@@ -156,7 +157,7 @@ def retain(scores: pd.DataFrame, shifts: pd.DataFrame, params: FilterParams) -> 
     names = own["dataset"].to_numpy(dtype=object)
     ids = out["shift_id"].to_numpy(dtype=object)
     for suffix, eligible, gap in (
-        ("", out["in_range"].to_numpy() & large & beyond, out["gap"]),
+        ("", within & large & beyond, out["gap"]),
         ("_paper", in_range["id"] & in_range["ood"] & large_paper, out["gap_paper"]),
     ):
         by = _subsumed(names, ids, gap.to_numpy(), eligible, sets, params.max_jaccard)
@@ -168,7 +169,7 @@ def retain(scores: pd.DataFrame, shifts: pd.DataFrame, params: FilterParams) -> 
     if "failure" in out:
         lines = out["failure"].to_numpy(dtype=object)
     reason = np.select(
-        [failed.any(axis=1), ~out["in_range"], ~large, ~beyond, out["subsumed_by"] != ""],
+        [failed.any(axis=1), ~within, ~large, ~beyond, out["subsumed_by"] != ""],
         ["failed: " + lines, "out_of_range", "small_gap", "within_chance", "subsumed"],
         default="",
     )

@@ -1,0 +1,222 @@
+"""Baselines on the samples that biased selection yields: gaps, absent classes, unseen levels."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from hostile import hostile_frame, hostile_target
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.preprocessing import OneHotEncoder as SklearnOneHot
+
+from inconvenient.baselines import BASELINES, Baseline, get_baseline, register, require
+from inconvenient.baselines.encoding import NativeEncoder, OneHotEncoder
+from inconvenient.benchmark.filter_models import FILTER_MODELS
+from inconvenient.errors import InputError, MissingDependencyError
+
+MODELS = {**BASELINES, **{f"filter {model.name}": model for model in FILTER_MODELS}}
+TASKS = [("regression", 0), ("binary", 2), ("multiclass", 5)]
+
+
+def fitted(model: Baseline, X, y, task, n_classes, setting=None):
+    setting = setting or model.default(task)
+    estimator = model.make(setting, task=task, n_classes=n_classes, seed=7)
+    estimator.fit(X, y)
+    return estimator
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+@pytest.mark.parametrize(("task", "n_classes"), TASKS)
+@pytest.mark.parametrize("rows", ["all", "40", "12", "2", "1", "one class", "two classes"])
+def test_hostile_samples(name, task, n_classes, rows):
+    X = hostile_frame()
+    y = hostile_target(X, n_classes)
+    chosen = {
+        "all": np.arange(len(X)),
+        "40": np.arange(40),
+        "12": np.arange(12),
+        "2": np.arange(2),
+        "1": np.arange(1),
+        "one class": np.flatnonzero(y == y[0]),
+        "two classes": np.flatnonzero((y == y.max()) | (y == y.min())),
+    }[rows]
+    estimator = fitted(MODELS[name], X.iloc[chosen], y[chosen], task, n_classes)
+    prediction = estimator.predict(X)
+    assert prediction.shape == (len(X),)
+    assert np.isfinite(prediction).all()
+    if task == "regression":
+        return
+    proba = estimator.predict_proba(X)
+    assert proba.shape == (len(X), n_classes)
+    absent = np.setdiff1d(np.arange(n_classes), y[chosen])
+    assert (proba[:, absent] == 0).all()
+    np.testing.assert_allclose(proba.sum(axis=1), 1, atol=1e-6)
+    if rows in ("1", "one class"):
+        assert (proba[:, y[chosen[0]]] == 1).all()
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_nothing_but_empty_columns(name):
+    X = hostile_frame()[["all missing", "empty text", "constant"]]
+    y = hostile_target(hostile_frame(), 2)
+    proba = fitted(MODELS[name], X, y, "binary", 2).predict_proba(X)
+    np.testing.assert_allclose(proba, np.tile(np.bincount(y) / y.size, (len(X), 1)))
+    target = y.astype(np.float64)
+    prediction = fitted(MODELS[name], X, target, "regression", 0).predict(X)
+    np.testing.assert_allclose(prediction, target.mean())
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+@pytest.mark.parametrize("kind", ["text", "category", "number"])
+def test_columns_first_filled_in_the_test_rows(name, kind):
+    """A column empty or constant in the sample, and levels it never saw, are no obstacle."""
+    X = hostile_frame()
+    y = hostile_target(X, 3)
+    train, test = X.iloc[:200].copy(), X.iloc[200:].copy()
+    train[kind] = np.nan if kind == "number" else pd.Series([None] * 200, dtype=object)
+    estimator = fitted(MODELS[name], train, y[:200], "multiclass", 3)
+    first = estimator.predict_proba(test)
+    test[kind] = 1e6 if kind == "number" else "never seen"
+    np.testing.assert_array_equal(first, estimator.predict_proba(test))
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_same_seed_same_model_whatever_holds_the_strings(name):
+    X = hostile_frame()
+    y = hostile_target(X, 3)
+    expected = fitted(MODELS[name], X, y, "multiclass", 3).predict_proba(X)
+    other = X.assign(
+        text=pd.Categorical(X["text"], categories=list("zyxwvuts")),
+        category=X["category"].astype(object),
+        levels=X["levels"].astype(object),
+    )
+    np.testing.assert_array_equal(
+        fitted(MODELS[name], other, y, "multiclass", 3).predict_proba(other), expected
+    )
+
+
+def test_linear_is_ridge_and_logistic_regression():
+    X = hostile_frame()[["number", "flag"]].astype(np.float64)
+    Z = (X - X.mean()) / X.std(ddof=0)
+    y = hostile_target(hostile_frame(), 0)
+    ours = fitted(BASELINES["linear"], X, y, "regression", 0, {"alpha": 3.0})
+    np.testing.assert_allclose(ours.predict(X), Ridge(alpha=3.0).fit(Z, y).predict(Z), rtol=1e-9)
+    codes = hostile_target(hostile_frame(), 3)
+    ours = fitted(BASELINES["linear"], X, codes, "multiclass", 3, {"alpha": 3.0})
+    theirs = LogisticRegression(C=1 / 3, tol=1e-10, max_iter=1000).fit(Z, codes)
+    # both stop at a gradient, not at the optimum
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(Z), atol=1e-5)
+
+
+@pytest.mark.parametrize("alpha", [1e-3, 1e4])
+def test_separated_classes_converge(alpha):
+    X = pd.DataFrame({"x": np.r_[np.arange(50.0), np.arange(100.0, 150.0)]})
+    y = np.repeat([0, 1], 50)
+    proba = fitted(BASELINES["linear"], X, y, "binary", 2, {"alpha": alpha}).predict_proba(X)
+    assert (proba.argmax(axis=1) == y).all()
+
+
+def test_wide_logistic_samples_go_to_lbfgs():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(60, 400)), columns=[f"x{i}" for i in range(400)])
+    y = np.arange(60) % 3
+    proba = fitted(BASELINES["linear"], X, y, "multiclass", 3, {"alpha": 1e-3}).predict_proba(X)
+    assert (proba.argmax(axis=1) == y).all()
+
+
+def test_one_hot_equals_scikit_learn():
+    text = pd.Series(["a"] * 50 + ["b"] * 40 + ["c"] * 2 + ["d"])
+    train = pd.DataFrame({"text": text})
+    test = pd.DataFrame({"text": ["a", "b", "c", "d", "new"]})
+    theirs = SklearnOneHot(
+        min_frequency=3, handle_unknown="infrequent_if_exist", sparse_output=False
+    ).fit(train)
+    raw = theirs.transform(train)
+    expected = (theirs.transform(test) - raw.mean(axis=0)) / raw.std(axis=0)
+    np.testing.assert_allclose(OneHotEncoder.fit(train).transform(test), expected)
+
+
+def test_one_hot_without_rare_levels_ignores_the_unseen():
+    train = pd.DataFrame({"text": ["a", "b"] * 20})
+    encoder = OneHotEncoder.fit(train)
+    np.testing.assert_allclose(
+        encoder.transform(pd.DataFrame({"text": ["new", None]})), np.full((2, 2), -1.0)
+    )
+
+
+def test_native_encoder_keeps_the_most_frequent_levels():
+    column = pd.Series(["a"] * 5 + ["b"] * 3 + ["c"] * 4 + ["d"])
+    encoder = NativeEncoder.fit(pd.DataFrame({"x": column}), max_levels=2)
+    codes = encoder.transform(pd.DataFrame({"x": ["a", "b", "c", "d", "e", None]}))[:, 0]
+    np.testing.assert_array_equal(codes, [0, np.nan, 1, np.nan, np.nan, np.nan])
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    values=st.lists(
+        st.one_of(st.none(), st.floats(-1e6, 1e6), st.sampled_from([0.0, 1.0])), min_size=1
+    ),
+    texts=st.lists(st.one_of(st.none(), st.sampled_from("abc")), min_size=1),
+)
+def test_encoders_never_fail_and_never_look_beyond_the_sample(values, texts):
+    n = min(len(values), len(texts))
+    train = pd.DataFrame(
+        {
+            "x": np.array(values[:n], dtype=np.float64),
+            "t": pd.Series(texts[:n], dtype=object),
+        }
+    )
+    test = pd.DataFrame({"x": [np.nan, 1e7], "t": pd.Series([None, "zz"], dtype=object)})
+    encoder = OneHotEncoder.fit(train)
+    Z = encoder.transform(train)
+    if Z.size:
+        np.testing.assert_allclose(Z.mean(axis=0), 0, atol=1e-6)
+        np.testing.assert_allclose(Z.std(axis=0), 1, atol=1e-6)
+    assert np.isfinite(encoder.transform(test)).all()
+    assert NativeEncoder.fit(train).transform(test).shape[0] == 2
+
+
+def test_infinite_values_and_absent_columns_are_named():
+    X = hostile_frame()[["number", "gaps"]]
+    with pytest.raises(InputError, match="column 'number' must be finite or missing"):
+        OneHotEncoder.fit(X.assign(number=np.inf))
+    with pytest.raises(InputError, match="column 'gaps' of the training sample is absent"):
+        OneHotEncoder.fit(X).transform(X[["number"]])
+
+
+def test_registry():
+    assert get_baseline("linear") is BASELINES["linear"]
+    with pytest.raises(InputError, match="must be one of lightgbm, linear, got 'magic'"):
+        get_baseline("magic")
+    linear = BASELINES["linear"]
+    assert register(linear) is linear
+    with pytest.raises(InputError, match="registered already"):
+        register(Baseline("linear", linear.default, linear.suggest, linear.make, ("other",)))
+
+
+def test_a_missing_library_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+    for attempt in (
+        lambda: require(BASELINES["lightgbm"]),
+        lambda: fitted(
+            BASELINES["lightgbm"], hostile_frame(), hostile_target(hostile_frame(), 2), "binary", 2
+        ),
+    ):
+        with pytest.raises(
+            MissingDependencyError, match=r"pip install 'inconvenient\[baselines\]'"
+        ):
+            attempt()
+
+
+def test_importing_the_baselines_imports_no_optional_library():
+    code = (
+        "import sys, inconvenient.baselines, inconvenient.evaluation.protocol;"
+        "print(sorted({'lightgbm', 'optuna', 'sklearn'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
