@@ -5,7 +5,7 @@ PYTHON ?= python3
 PROFILE ?= quick
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt
 REPORT := artefacts/$(PROFILE)/report/report.html
 
 .DELETE_ON_ERROR:
