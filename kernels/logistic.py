@@ -23,6 +23,9 @@ NOT_CONVERGED = 1
 # Newton's method stops once the squared decrement per row is below this; the step just made was
 # then about 1e-9 in the metric of the Hessian, and what is left its square.
 _DECREMENT = 1e-18
+# Under separation, quasi-complete one included, every Newton step moves the linear predictor of
+# some row by at least 1, however small the decrement: no step of this size is the last.
+_REACH = 0.5
 
 
 @inline
@@ -46,6 +49,19 @@ def _loss(X, y, rows, penalty, b):
     for j in range(1, p):
         total += 0.5 * penalty * b[j] * b[j]
     return total
+
+
+@inline
+def _reach(X, rows, step):
+    """Return the largest change of a linear predictor on the rows."""
+    top = 0.0
+    for i in range(rows.shape[0]):
+        x = X[rows[i]]
+        move = 0.0
+        for j in range(step.shape[0]):
+            move += x[j] * step[j]
+        top = max(top, abs(move))
+    return top
 
 
 @kernel(types.int64(MATRIX, VECTOR, ROWS, types.float64, types.int64, MATRIX_OUT, VECTOR_OUT))
@@ -107,6 +123,8 @@ def logistic_fit(X, y, rows, penalty, max_steps, L_out, b_out):
         for j in range(p):
             decrement += g[j] * step[j]
         if decrement <= _DECREMENT * k:
+            if _reach(X, rows, step) > _REACH:
+                return NOT_CONVERGED
             for j in range(p):
                 b_out[j] += step[j]
             return CONVERGED

@@ -16,8 +16,9 @@ from .logistic import CONVERGED, NOT_CONVERGED
 
 __all__ = ["multinomial_fit", "multinomial_influence", "multinomial_numerators"]
 
-# As in logistic.py: squared Newton decrement per row.
+# As in logistic.py: squared Newton decrement per row, and what separation moves at least.
 _DECREMENT = 1e-18
+_REACH = 0.5
 
 
 @inline
@@ -85,6 +86,25 @@ def _gradient_and_hessian(X, y, rows, penalty, b, prob, H_out, g_out):
             H_out[k * p + j, k * p + j] += penalty
 
 
+@inline
+def _reach(X, rows, step, classes):
+    """Return the largest change of a difference of two classes' predictors on the rows."""
+    top = 0.0
+    p = X.shape[1]
+    for i in range(rows.shape[0]):
+        x = X[rows[i]]
+        low = 0.0
+        high = 0.0
+        for k in range(classes):
+            move = 0.0
+            for j in range(p):
+                move += x[j] * step[k * p + j]
+            low = min(low, move)
+            high = max(high, move)
+        top = max(top, high - low)
+    return top
+
+
 @kernel(types.int64(MATRIX, VECTOR, ROWS, types.float64, types.int64, MATRIX_OUT, MATRIX_OUT))
 def multinomial_fit(X, y, rows, penalty, max_steps, L_out, b_out):
     """Fit by Newton's method with step halving, from the contrasts in ``b_out``.
@@ -132,6 +152,8 @@ def multinomial_fit(X, y, rows, penalty, max_steps, L_out, b_out):
         for j in range(q):
             decrement += g[j] * step[j]
         if decrement <= _DECREMENT * k:
+            if _reach(X, rows, step, classes) > _REACH:
+                return NOT_CONVERGED
             for c in range(classes):
                 for j in range(p):
                     b_out[c, j] += step[c * p + j]
