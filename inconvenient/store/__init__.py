@@ -10,7 +10,7 @@ from inconvenient.store.files import (
     write_folder,
     write_frame,
 )
-from inconvenient.store.records import ALGORITHM, Store, content_key
+from inconvenient.store.records import ALGORITHM, Store, content_key, library_versions
 from inconvenient.store.units import Unit, run_units, worker_count
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "canonical_json",
     "content_key",
     "frame_bytes",
+    "library_versions",
     "pack_frames",
     "read_frame",
     "run_units",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import importlib.metadata
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +16,7 @@ import pyarrow as pa
 from inconvenient.errors import StoreError
 from inconvenient.store.files import canonical_json, frame_bytes, read_frame, write_atomic
 
-__all__ = ["ALGORITHM", "Store", "content_key"]
+__all__ = ["ALGORITHM", "Store", "content_key", "library_versions"]
 
 #: Algorithm version per stage, part of every key of the record store. Raise a stage's number when
 #: an edit changes what it computes; an edit that does not (speed, names) then costs nothing.
@@ -48,6 +50,17 @@ def content_key(stage: str, version: int, **parts: Any) -> str:
     """
     text = canonical_json({"stage": stage, "version": version, "parts": parts})
     return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+@functools.cache
+def library_versions(*names: str) -> dict[str, str]:
+    """Return the versions of the numerical libraries and of those named, for a key.
+
+    A record that another version made must not end up in a table that is to be reproduced byte
+    for byte.
+    """
+    always = ("numpy", "scipy", "pandas", "scikit-learn")
+    return {name: importlib.metadata.version(name) for name in (*always, *names)}
 
 
 def _default_root() -> Path:

@@ -1,0 +1,17 @@
+"""Stage ``filter``: scores of the filter models on the filter half, and what is retained."""
+
+from __future__ import annotations
+
+from inconvenient.benchmark.filters import filter_scores, filter_units, retain
+from inconvenient.stages.inputs import read_datasets, read_splits
+from inconvenient.stages.run import Run
+
+PARAMETERS = ("filter", "shifts")
+
+
+def main(run: Run) -> None:
+    """Write filter/filter, one row per verified shift."""
+    params, splits, shifts = run.params, read_splits(run), run.read("shifts/shifts")
+    frames = run.compute(filter_units(read_datasets(run), splits, shifts, params))
+    scores = filter_scores(splits, shifts, params, frames)
+    run.write({"filter": retain(scores, shifts, params.filter)}, PARAMETERS)
