@@ -102,7 +102,7 @@ def importance(frame: pd.DataFrame, y: NDArray[Any], *, task: str) -> pd.Series:
     Parameters
     ----------
     frame : DataFrame, n rows
-        Features only. Numeric and boolean columns count as numeric, all others as categorical.
+        Features only. As in the design, booleans are categorical.
     y : ndarray, shape (n,)
         Target, or class codes.
     task : {"regression", "binary", "multiclass"}
@@ -135,7 +135,7 @@ def importance(frame: pd.DataFrame, y: NDArray[Any], *, task: str) -> pd.Series:
     values = {}
     for name in _order(frame.columns):
         column = frame[name]
-        if pd.api.types.is_numeric_dtype(column):
+        if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
             x = _numeric(column, str(name))
             if task == "multiclass":
                 value = _correlation_ratio(x, target.astype(np.int64))
