@@ -1,1 +1,6 @@
-"""Shifts: their records, their schema, and how they are listed and loaded."""
+"""Shifts: their records, their schema, and how published ones are listed and loaded."""
+
+from inconvenient.shifts.loading import list_shifts, load_shift
+from inconvenient.shifts.records import Context, Shift
+
+__all__ = ["Context", "Shift", "list_shifts", "load_shift"]
