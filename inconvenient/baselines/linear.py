@@ -100,10 +100,12 @@ class LinearModel:
 
 
 def _default(task: str) -> Setting:
+    """Scikit-learn's default penalty."""
     return {"alpha": 1.0}
 
 
 def _suggest(trial: Any, task: str, n_rows: int) -> Setting:
+    """Draw the penalty, log-uniform from nearly none to one that leaves shares or the mean."""
     return {"alpha": trial.suggest_float("alpha", *ALPHA_RANGE, log=True)}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.metadata
 import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ from inconvenient.evaluation.plan import Plan, TrainingSet, drawn_shifts, plans
 from inconvenient.evaluation.protocol import Sample, fit_score, last_line, sample_rows, tune
 from inconvenient.evaluation.tables import assemble_default, assemble_tuned
 from inconvenient.shifts.rows import rows_hash
-from inconvenient.store import ALGORITHM, Unit, content_key
+from inconvenient.store import ALGORITHM, Unit, content_key, library_versions
 
 if TYPE_CHECKING:
     from inconvenient.data import Dataset, Split
@@ -36,7 +35,6 @@ Datasets = Mapping[str, "Dataset"]
 Splits = Mapping[str, "Split"]
 
 _COLUMNS = ["dataset", "model", "role", "rows_hash", "status", "score", "setting", "trials"]
-_LIBRARIES = ("numpy", "scipy", "pandas", "scikit-learn")
 
 
 def default_units(
@@ -126,7 +124,7 @@ def score_units(
 
 @functools.cache
 def _versions(requires: tuple[str, ...]) -> dict[str, str]:
-    return {name: importlib.metadata.version(name) for name in (*_LIBRARIES, *requires)}
+    return library_versions(*requires)
 
 
 @functools.lru_cache(maxsize=2)
