@@ -8,10 +8,12 @@ from inconvenient.benchmark.grid import make_shifts
 from inconvenient.config import GridParams, Params, as_json
 from inconvenient.data import Dataset, Split
 from inconvenient.errors import UnmetError
+from inconvenient.shifts.schema import validate
 from inconvenient.stages.inputs import key_parts, read_datasets, read_splits
 from inconvenient.stages.run import Run, stack
 from inconvenient.store import ALGORITHM, Unit, content_key, pack_frames, unpack_frames
 
+TABLES = ("candidates", "shifts")
 PARAMETERS = ("reference", "shifts", "profile.grid")
 
 
@@ -21,14 +23,18 @@ def main(run: Run) -> None:
     grid = run.profile.grid
     units = [_unit(d, splits[d.name], run.params, grid) for d in read_datasets(run).values()]
     found = [unpack_frames(frame) for frame in run.compute(units)]
-    tables = {name: stack([frames[name] for frames in found]) for name in ("candidates", "shifts")}
+    tables = {name: _table(name, [frames[name] for frames in found]) for name in TABLES}
     if tables["shifts"].empty:
         raise UnmetError(
             f"no cell of profile {run.profile_name} gave a verified shift; "
             "widen its grid or its datasets in params.yaml"
         )
-    ordered = {k: v.sort_values("shift_id", ignore_index=True) for k, v in tables.items()}
-    run.write(ordered, PARAMETERS)
+    run.write(tables, PARAMETERS)
+
+
+def _table(name: str, frames: list[pd.DataFrame]) -> pd.DataFrame:
+    table = stack(frames)
+    return validate(table.sort_values("shift_id", ignore_index=True) if len(table) else table, name)
 
 
 def _unit(dataset: Dataset, split: Split, params: Params, grid: GridParams) -> Unit:

@@ -1,0 +1,31 @@
+"""Stage ``report``: one self-contained page, and its tables as JSON."""
+
+from __future__ import annotations
+
+import json
+
+from inconvenient.report.build import build_report
+from inconvenient.stages.run import Run
+
+PARAMETERS = ("filter", "report", "profile.grid", "profile.tuning")
+
+ARTEFACTS = (
+    "split/datasets",
+    "reference/datasets",
+    "reference/coefficients",
+    "shifts/candidates",
+    "shifts/shifts",
+    "filter/filter",
+    "evaluate/default",
+    "evaluate/tuned",
+    "collateral/collateral",
+)
+
+
+def main(run: Run) -> None:
+    """Write report/report.html and report/tables.json."""
+    frames = {name: run.read(name) for name in ARTEFACTS}
+    html, tables = build_report(frames, run.params, run.facts(PARAMETERS))
+    text = json.dumps(tables, indent=1, sort_keys=True, allow_nan=False) + "\n"
+    files = {"report.html": html.encode("utf-8"), "tables.json": text.encode("utf-8")}
+    run.write_files(files)
