@@ -1,0 +1,162 @@
+"""Versioned datasets, listed and loaded from a checkout or from the user's folder."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import hashlib
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from inconvenient.data.dataset import Dataset
+from inconvenient.errors import InputError, NotAvailableError
+from inconvenient.store import read_frame
+
+__all__ = ["GROUP_COLUMN", "data_folder", "list_datasets", "load_dataset", "read_dataset"]
+
+CATALOGUE = "catalogue.parquet"
+
+#: Holds the cluster codes in a dataset's file.
+GROUP_COLUMN = "__group__"
+
+_WAY_OUT = "run `dvc pull data.dvc` in a checkout, or `inconvenient data build` to export it anew"
+
+
+def _checkouts() -> list[Path]:
+    """Return the folders that are a checkout: around the current folder, around this package."""
+    starts = [Path.cwd(), Path(__file__).resolve().parent]
+    found = []
+    for start in starts:
+        for folder in (start, *start.parents):
+            if (folder / "params.yaml").is_file() and (folder / "data.dvc").is_file():
+                found.append(folder)
+                break
+    return found
+
+
+def _home() -> Path:
+    named = os.environ.get("INCONVENIENT_HOME")
+    if named:
+        return Path(named)
+    share = os.environ.get("XDG_DATA_HOME")
+    return (Path(share) if share else Path.home() / ".local" / "share") / "inconvenient"
+
+
+def data_folder() -> Path:
+    """Return the folder of the datasets: a checkout's own first, then the user's.
+
+    Raises
+    ------
+    NotAvailableError
+        If neither holds a catalogue.
+    """
+    folders = [root / "data" for root in (*_checkouts(), _home())]
+    for folder in folders:
+        if (folder / CATALOGUE).is_file():
+            return folder
+    places = " nor ".join(str(folder) for folder in dict.fromkeys(folders))
+    raise NotAvailableError(f"datasets were needed, but neither {places} holds any; {_WAY_OUT}")
+
+
+@functools.lru_cache(maxsize=4)
+def _read_catalogue(path: Path, stamp: tuple[int, int]) -> pd.DataFrame:
+    try:
+        return read_frame(path)
+    except (OSError, ValueError) as error:
+        raise NotAvailableError(f"{path} is damaged ({error}); {_WAY_OUT}") from error
+
+
+def catalogue(folder: Path) -> pd.DataFrame:
+    """Return the catalogue of a folder of datasets, one row per dataset."""
+    path = folder / CATALOGUE
+    facts = path.stat()
+    return _read_catalogue(path, (facts.st_mtime_ns, facts.st_size))
+
+
+def list_datasets() -> pd.DataFrame:
+    """List the datasets on this machine.
+
+    Returns
+    -------
+    DataFrame
+        One row per dataset: name, task, rows, features, classes, domain, family, source, licence,
+        flags, target, group_column.
+
+    Raises
+    ------
+    NotAvailableError
+        If there are none.
+    """
+    columns = ["name", "task", "rows", "features", "classes", "domain", "family", "source"]
+    columns += ["licence", "flags", "target", "group_column"]
+    return catalogue(data_folder())[columns].copy()
+
+
+def load_dataset(name: str) -> Dataset:
+    """Load a dataset and check it against its hash.
+
+    Parameters
+    ----------
+    name : str
+        As in :func:`list_datasets`.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    InputError
+        If there is no dataset of that name; the message has the closest ones.
+    NotAvailableError
+        If its file is absent or damaged; the message says what to run.
+    """
+    return read_dataset(data_folder(), name)
+
+
+def read_dataset(folder: Path, name: str) -> Dataset:
+    """Load a dataset from a folder; see :func:`load_dataset`."""
+    table = catalogue(folder)
+    found = table[table["name"] == name]
+    if found.empty:
+        close = difflib.get_close_matches(name, table["name"], n=3, cutoff=0.4)
+        hint = f"closest: {', '.join(close)}" if close else "see `inconvenient data list`"
+        raise InputError(f"no dataset is named {name!r}; {hint}")
+    entry = found.iloc[0]
+    path = folder / f"{name}.parquet"
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise NotAvailableError(f"{path} is needed and absent; {_WAY_OUT}") from error
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != entry["sha256"]:
+        raise NotAvailableError(
+            f"{path} is damaged or of another version: its SHA-256 is {digest[:12]}..., the "
+            f"catalogue says {entry['sha256'][:12]}...; {_WAY_OUT}"
+        )
+    frame = read_frame(content)
+    groups = None
+    if GROUP_COLUMN in frame.columns:
+        groups = frame.pop(GROUP_COLUMN).to_numpy(dtype=np.int64)
+        groups.setflags(write=False)
+    return Dataset(
+        name=name,
+        frame=frame,
+        target=str(entry["target"]),
+        task=str(entry["task"]),
+        classes=tuple(json.loads(entry["class_labels"])),
+        groups=groups,
+        description=str(entry["description"]),
+        target_description=str(entry["target_description"]),
+        feature_descriptions=json.loads(entry["feature_descriptions"]),
+        family=str(entry["family"]) or name,
+        domain=str(entry["domain"]),
+        source=str(entry["source"]),
+        licence=str(entry["licence"]),
+        hash=digest,
+        dropped_rows=int(entry["dropped_rows"]),
+    )
