@@ -109,7 +109,8 @@ class _Cache(caching.FunctionCache):  # type: ignore[misc]
     _impl_class = _CacheImpl
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
-        return (*super()._index_key(sig, codegen), _DIGEST)
+        # Numba's key does not tell code with bounds checks from code without.
+        return (*super()._index_key(sig, codegen), _DIGEST, bool(config.BOUNDSCHECK))
 
 
 def kernel(signature: Any) -> Callable[[Callable[..., Any]], Any]:
