@@ -1,13 +1,6 @@
-"""Datasets: the catalogue, loading, splitting, and tables of one's own."""
+"""Datasets: the catalogue's and the user's own, loading and splitting."""
 
 from inconvenient.data.dataset import Dataset
-from inconvenient.data.loading import list_datasets, load_dataset
 from inconvenient.data.split import Split, split_dataset
 
-__all__ = [
-    "Dataset",
-    "Split",
-    "list_datasets",
-    "load_dataset",
-    "split_dataset",
-]
+__all__ = ["Dataset", "Split", "split_dataset"]

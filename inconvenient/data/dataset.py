@@ -1,55 +1,60 @@
-"""The dataset: a named raw table with its target column, its task and its documentation."""
+"""The Dataset record: one raw table, its target and what is documented about both."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from inconvenient.errors import InputError
+
 __all__ = ["TASKS", "Dataset"]
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
 
 TASKS = ("regression", "binary", "multiclass")
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Dataset:
-    """A versioned raw table; a row's id is its position.
+    """A named raw table with its target column and task.
 
     Parameters
     ----------
     name : str
-    frame : DataFrame (n, m + 1)
-        Features and target, with a RangeIndex. Columns are numeric, boolean, string or
-        categorical; a gap is NaN.
+        Name in the catalogue, or of the user's table.
+    frame : DataFrame
+        Features and target; its index is 0..n-1, the row ids. Strings, bool, categories and
+        numbers; NaN where a value is missing. The target has no gaps.
     target : str
         The column to predict.
-    task : str
-        "regression", "binary" or "multiclass".
+    task : {"regression", "binary", "multiclass"}
+        Kind of the target.
     classes : tuple of str
-        Labels as strings, sorted; the last is the positive one of two. Empty for a regression.
-    groups : int64 (n,) or None
-        Cluster of each row; rows of a cluster never part in a split. Not a feature.
+        Sorted as strings; empty for regression. The positive class of two is the last.
+    groups : int64 array (n,), optional
+        Cluster code of each row, never a feature; None without clusters.
     description, target_description : str
+        What the documentation says of the table and of the target.
     feature_descriptions : dict of str to str
-        For the features that are documented.
-    family : str
-        Datasets of one survey share it; the dataset's own name where it stands alone.
-    domain, source, licence : str
+        What the documentation says of each feature.
+    family, domain, source, licence : str
+        Survey family, subject, where it was taken from, and under which licence.
     hash : str
-        SHA-256 of the Parquet file, or of the canonical content of a user's table.
+        SHA-256 of the Parquet file's bytes, or of the canonical content of a user's table.
     dropped_rows : int
-        Rows without a target that were left out.
+        Rows left out because their target was missing.
     """
 
     name: str
     frame: pd.DataFrame
     target: str
     task: str
-    classes: tuple[str, ...]
-    groups: npt.NDArray[np.int64] | None = None
+    classes: tuple[str, ...] = ()
+    groups: IntArray | None = None
     description: str = ""
     target_description: str = ""
     feature_descriptions: dict[str, str] = dataclasses.field(default_factory=dict)
@@ -60,21 +65,51 @@ class Dataset:
     hash: str = ""
     dropped_rows: int = 0
 
+    def __post_init__(self) -> None:
+        if self.task not in TASKS:
+            raise InputError(f"task must be one of {', '.join(TASKS)}, got {self.task!r}")
+        if self.target not in self.frame.columns:
+            raise InputError(f"{self.name}: the table has no target column {self.target!r}")
+        if self.groups is not None:
+            groups = np.array(self.groups, dtype=np.int64)
+            groups.flags.writeable = False
+            object.__setattr__(self, "groups", groups)
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
     @property
     def features(self) -> list[str]:
-        """Names of the features, in the order of the table."""
-        return [str(name) for name in self.frame.columns if name != self.target]
+        """Names of the raw columns to predict from, in the table's order."""
+        return [str(column) for column in self.frame.columns if column != self.target]
 
     @property
     def X(self) -> pd.DataFrame:
-        """The features, DataFrame (n, m)."""
+        """The features, a new frame that shares its values with the table."""
         return self.frame[self.features]
 
     @property
-    def y(self) -> npt.NDArray[Any]:
-        """The target: float64 (n,) for a regression, else int64 (n,) codes of ``classes``."""
-        column = self.frame[self.target]
+    def y(self) -> FloatArray | IntArray:
+        """The target, (n,): float64 for regression, else int64 positions in ``classes``.
+
+        Raises
+        ------
+        InputError
+            If a value is none of the classes.
+        """
+        values = self.frame[self.target]
         if self.task == "regression":
-            return column.to_numpy(dtype=np.float64)
-        labels = column.astype(str).to_numpy(dtype=object)
-        return np.searchsorted(np.array(self.classes, dtype=object), labels).astype(np.int64)
+            numbers = values.to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
+            numbers.flags.writeable = False
+            return numbers
+        position = {name: code for code, name in enumerate(self.classes)}
+        codes = values.astype(object).map(lambda value: position.get(str(value), -1))
+        array = codes.to_numpy(dtype=np.int64, copy=True)
+        if (array < 0).any():
+            row = int(np.argmax(array < 0))
+            raise InputError(
+                f"{self.name}: row {row} of the target {self.target!r} is {values.iloc[row]!r}, "
+                f"which is none of the classes {', '.join(self.classes)}"
+            )
+        array.flags.writeable = False
+        return array

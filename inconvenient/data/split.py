@@ -1,12 +1,13 @@
-"""The split of a dataset into pool and population test set, and of that into its two halves."""
+"""The split of a dataset into pool and population test set, and of the latter into two halves."""
 
 from __future__ import annotations
 
 import dataclasses
-import warnings
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from inconvenient.data.dataset import Dataset
 from inconvenient.errors import SplitError
@@ -15,24 +16,24 @@ __all__ = ["Split", "split_dataset"]
 
 IntArray = npt.NDArray[np.int64]
 
-_SIDE_SHARE = (0.45, 0.55)
-_CLASS_ROWS_SIDE = 10
-_CLASS_ROWS_HALF = 5
-# Group-wise folds are balanced at random; another seed may balance what the first did not.
-_ATTEMPTS = 20
+MIN_SHARE, MAX_SHARE = 0.45, 0.55
+MIN_CLASS_SIDE = 10
+MIN_CLASS_HALF = 5
+DECILES = 10
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Split:
-    """Row ids of the parts of a dataset, each int64, ascending and read-only.
+    """Row ids of the pool and of the two halves of the population test set.
 
     Parameters
     ----------
-    pool : int64 (n,)
-        Training samples are selected from it.
-    filter, report : int64 arrays
-        The halves of the population test set: one decides what is retained, the other gives every
-        published score.
+    pool : int64 array
+        Rows from which training samples are selected, sorted.
+    filter : int64 array
+        Test rows that decide what is retained, sorted.
+    report : int64 array
+        Test rows that give every published score, sorted.
     """
 
     pool: IntArray
@@ -40,83 +41,26 @@ class Split:
     report: IntArray
 
     def __post_init__(self) -> None:
-        for part in (self.pool, self.filter, self.report):
-            part.setflags(write=False)
+        for name in ("pool", "filter", "report"):
+            rows = np.sort(np.asarray(getattr(self, name), dtype=np.int64))
+            rows.flags.writeable = False
+            object.__setattr__(self, name, rows)
 
-
-def _strata(dataset: Dataset, rows: IntArray) -> IntArray:
-    """Return the class of each row, or the decile of its target by rank."""
-    y = dataset.y[rows]
-    if dataset.task != "regression":
-        return y
-    # Equal targets share a stratum: that of the lowest rank among them.
-    _, inverse, counts = np.unique(y, return_inverse=True, return_counts=True)
-    lowest_rank = np.cumsum(counts) - counts
-    return lowest_rank[inverse] * 10 // len(y)
-
-
-def _halve(dataset: Dataset, rows: IntArray, seed: int) -> tuple[IntArray, IntArray]:
-    """Split rows in two, stratified, clusters kept whole; the first is the larger if any is."""
-    from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
-
-    strata = _strata(dataset, rows)
-    kind = StratifiedKFold if dataset.groups is None else StratifiedGroupKFold
-    folds = kind(n_splits=2, shuffle=True, random_state=seed)
-    groups = None if dataset.groups is None else dataset.groups[rows]
-    with warnings.catch_warnings():
-        # A stratum of one row cannot be on both sides; the requirements below decide.
-        warnings.filterwarnings("ignore", message="The least populated class")
-        try:
-            first, second = next(folds.split(np.zeros(len(rows)), strata, groups))
-        except ValueError as error:
-            raise SplitError(
-                f"dataset {dataset.name} cannot be split in two: {error}; "
-                "use more rows, or merge small classes"
-            ) from error
-    return np.sort(rows[first]), np.sort(rows[second])
-
-
-def _problem(dataset: Dataset, sides: tuple[IntArray, IntArray], class_rows: int) -> str:
-    """Return what a split in two lacks, or ""."""
-    total = sum(map(len, sides))
-    for side in sides:
-        if not _SIDE_SHARE[0] <= len(side) / total <= _SIDE_SHARE[1]:
-            return f"a side holds {len(side)} of {total} rows, outside 45-55 %"
-        if dataset.task == "regression":
-            if len(np.unique(dataset.y[side])) < 2:
-                return "the target is constant on a side"
-            continue
-        counts = np.bincount(dataset.y[side], minlength=len(dataset.classes))
-        if counts.min() < class_rows:
-            label = dataset.classes[int(counts.argmin())]
-            return f"class {label!r} has {counts.min()} rows on a side, fewer than {class_rows}"
-    return ""
-
-
-def _checked_halves(
-    dataset: Dataset, rows: IntArray, seed: int, class_rows: int, what: str
-) -> tuple[IntArray, IntArray]:
-    attempts = 1 if dataset.groups is None else _ATTEMPTS
-    problem = ""
-    for attempt in range(attempts):
-        sides = _halve(dataset, rows, seed + attempt)
-        problem = _problem(dataset, sides, class_rows)
-        if not problem:
-            return sides
-    raise SplitError(
-        f"dataset {dataset.name} cannot be used: splitting {what}, {problem}; "
-        "merge or drop small classes, or use more rows"
-    )
+    @property
+    def test(self) -> IntArray:
+        """Row ids of the whole population test set, sorted."""
+        return np.sort(np.concatenate([self.filter, self.report]))
 
 
 def split_dataset(dataset: Dataset, *, seed: int) -> Split:
-    """Split a dataset into pool, filter half and report half.
+    """Split a dataset once in two, and its test side once more.
 
     Parameters
     ----------
     dataset : Dataset
+        With ``groups``, a cluster lies on one side and in one half as a whole.
     seed : int
-        In [0, 2**32 - 40].
+        Seed of both splits.
 
     Returns
     -------
@@ -125,19 +69,82 @@ def split_dataset(dataset: Dataset, *, seed: int) -> Split:
     Raises
     ------
     SplitError
-        If a side of the first split has not 45-55 % of the rows or fewer than 10 rows of a class,
-        or a half of the test set fewer than 5.
+        If a side would hold less than 45 % or more than 55 % of the rows, a class fewer than 10
+        rows on a side or fewer than 5 in a half, or the clusters are fewer than four.
 
     Notes
     -----
-    Stratified by class, or by decile of the target; with clusters by StratifiedGroupKFold, for up
-    to 20 seeds from the given one on, until the sides are balanced.
+    Stratified on the classes, or on ten strata of the target's rank (equal values are ranked by
+    row, so that ties make no stratum larger than another), by scikit-learn's StratifiedKFold, or
+    StratifiedGroupKFold where there are clusters.
     """
-    everything = np.arange(len(dataset.frame), dtype=np.int64)
-    pool, test = _checked_halves(
-        dataset, everything, seed, _CLASS_ROWS_SIDE, "pool from population test set"
-    )
-    filter_half, report_half = _checked_halves(
-        dataset, test, seed + _ATTEMPTS, _CLASS_ROWS_HALF, "the population test set in halves"
-    )
-    return Split(pool, filter_half, report_half)
+    y = dataset.y
+    regression = dataset.task == "regression"
+    strata = _deciles(y) if regression else np.asarray(y, dtype=np.int64)
+    names = () if regression else dataset.classes
+    n = len(strata)
+    if n < 40:
+        raise SplitError(f"{dataset.name}: a split needs at least 40 rows, got {n}; add rows")
+    if not regression:
+        _check_classes(dataset.name, strata, names, 2 * MIN_CLASS_SIDE, "the table")
+    everything = np.arange(n, dtype=np.int64)
+    pool, test = _halve(dataset, everything, strata, seed)
+    share = len(pool) / n
+    if not MIN_SHARE <= share <= MAX_SHARE:
+        raise SplitError(
+            f"{dataset.name}: the pool would hold {share:.1%} of the rows, needed 45 to 55 %; "
+            "the clusters are too large to be divided evenly"
+        )
+    if regression:
+        # Strata of the test side's own ranks keep its halves alike however the pool fell.
+        strata[test] = _deciles(y[test])
+    filter_rows, report_rows = _halve(dataset, test, strata, seed + 1)
+    if not regression:
+        for rows, least, side in (
+            (pool, MIN_CLASS_SIDE, "the pool"),
+            (test, MIN_CLASS_SIDE, "the population test set"),
+            (filter_rows, MIN_CLASS_HALF, "the filter half"),
+            (report_rows, MIN_CLASS_HALF, "the report half"),
+        ):
+            _check_classes(dataset.name, strata[rows], names, least, side)
+    return Split(pool=pool, filter=filter_rows, report=report_rows)
+
+
+def _deciles(y: npt.NDArray[np.generic]) -> IntArray:
+    """Return each value's decile by rank, int64 (n,); ties in rank go by row."""
+    ranks = np.empty(len(y), dtype=np.int64)
+    ranks[np.argsort(y, kind="stable")] = np.arange(len(y))
+    return ranks * DECILES // max(len(y), 1)
+
+
+def _halve(
+    dataset: Dataset, rows: IntArray, strata: IntArray, seed: int
+) -> tuple[IntArray, IntArray]:
+    """Return two disjoint halves of ``rows``, each sorted."""
+    labels = strata[rows]
+    if dataset.groups is None:
+        folds = StratifiedKFold(n_splits=2, shuffle=True, random_state=seed)
+        first, second = next(folds.split(np.zeros((len(rows), 1)), labels))
+    else:
+        groups = dataset.groups[rows]
+        clusters = len(pd.unique(groups))
+        if clusters < 4:
+            raise SplitError(
+                f"{dataset.name}: {len(rows)} rows to be halved lie in {clusters} clusters, needed "
+                "at least 4; name a finer group column or none"
+            )
+        grouped = StratifiedGroupKFold(n_splits=2, shuffle=True, random_state=seed)
+        first, second = next(grouped.split(np.zeros((len(rows), 1)), labels, groups))
+    return np.sort(rows[first]), np.sort(rows[second])
+
+
+def _check_classes(
+    name: str, codes: IntArray, classes: tuple[str, ...], least: int, side: str
+) -> None:
+    counts = np.bincount(codes, minlength=len(classes))
+    for class_, count in zip(classes, counts):
+        if count < least:
+            raise SplitError(
+                f"{name}: class {class_!r} has {count} rows in {side}, needed at least {least}; "
+                "merge it with another class or drop its rows"
+            )
