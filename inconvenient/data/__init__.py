@@ -1,7 +1,8 @@
 """Datasets: the catalogue's and the user's own, loading and splitting."""
 
 from inconvenient.data.dataset import Dataset
-from inconvenient.data.preparation import as_frame, check_feature, prepare_table
+from inconvenient.data.frames import as_frame
+from inconvenient.data.preparation import check_feature, prepare_table
 from inconvenient.data.reading import read_table
 from inconvenient.data.split import Split, split_dataset
 

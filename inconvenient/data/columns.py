@@ -114,9 +114,9 @@ class _Gate:
     def clean(self, series: pd.Series) -> pd.Series:
         dtype: Any = series.dtype
         if isinstance(dtype, pd.SparseDtype):
-            return self.clean(series.sparse.to_dense())
+            return self.clean(pd.Series(np.asarray(series), index=series.index))
         if isinstance(dtype, pd.CategoricalDtype):
-            self.clean(series.cat.categories.to_series(index=range(len(dtype.categories))))
+            self.clean(pd.Series(dtype.categories))
             return series
         if isinstance(dtype, pd.PeriodDtype) or dtype.kind in "mM":
             raise self._refuse(f"holds dates or times ({dtype})", "turn it into numbers")

@@ -11,98 +11,16 @@ import numpy.typing as npt
 import pandas as pd
 
 from inconvenient.data.columns import clean_column, closest, is_numeric
-from inconvenient.data.dataset import Dataset
+from inconvenient.data.dataset import TASKS, Dataset
+from inconvenient.data.frames import as_frame
 from inconvenient.errors import InputError
 
-__all__ = ["as_frame", "check_feature", "prepare_table"]
+__all__ = ["check_feature", "prepare_table"]
 
 IntArray = npt.NDArray[np.int64]
 
-_TASKS = ("regression", "binary", "multiclass")
 _MIN_CLASS = 5
 _MAX_NUMBER_CLASSES = 10
-
-
-def as_frame(X: Any) -> pd.DataFrame:
-    """Return features as a DataFrame with distinct string names.
-
-    Parameters
-    ----------
-    X : DataFrame, Series, array (n, m), structured array, list of rows or SciPy sparse matrix
-        Sparse input becomes dense. Columns without names are called by position, zero-padded
-        ("x00", "x01", ...), so that their order by name is their order by position.
-
-    Returns
-    -------
-    DataFrame (n, m)
-        The caller's own object where nothing had to change, else one that shares its values.
-
-    Raises
-    ------
-    InputError
-        If X is not two-dimensional, has no rows or columns, or has equal column names.
-    """
-    if not isinstance(X, pd.DataFrame):
-        X = _frame_of(X)
-    if X.shape[1] == 0:
-        raise InputError("a table needs at least one column, got none; pass the features")
-    if len(X) == 0:
-        raise InputError(
-            f"a table needs rows, got none for the columns {_listed(X.columns)}; "
-            "pass at least some rows"
-        )
-    names = [name if type(name) is str else str(name) for name in X.columns]
-    repeated = (
-        sorted({name for name in names if names.count(name) > 1})
-        if not (X.columns.is_unique and len(set(names)) == len(names))
-        else []
-    )
-    if repeated:
-        reason = "" if not X.columns.is_unique else " once they are strings"
-        raise InputError(
-            f"column names must differ, but {_listed(repeated)} "
-            f"{'occurs' if len(repeated) == 1 else 'occur'} more than once{reason}; "
-            "rename or drop the repeated columns"
-        )
-    if X.columns.nlevels > 1 or any(type(name) is not str for name in X.columns):
-        X = X.copy(deep=False)
-        X.columns = pd.Index(names)
-    return X
-
-
-def _frame_of(X: Any) -> pd.DataFrame:
-    from scipy.sparse import issparse
-
-    if isinstance(X, pd.Series):
-        return X.to_frame("x0" if X.name is None else X.name)
-    if issparse(X):
-        X = X.toarray()
-    elif hasattr(X, "to_pandas"):  # tables of other libraries
-        return pd.DataFrame(X.to_pandas())
-    listed = not hasattr(X, "__array__")
-    if isinstance(X, np.ma.MaskedArray) and X.dtype.names is None:
-        array: Any = X
-    else:
-        try:
-            # Objects, for NumPy would turn a list of numbers and strings into strings.
-            array = np.asarray(X, dtype=object) if listed else np.asarray(X)
-        except (ValueError, TypeError) as error:
-            raise InputError(
-                f"X must be a table with rows of equal length, got {type(X).__name__} ({error}); "
-                "pass a DataFrame or a two-dimensional array"
-            ) from error
-    if array.ndim == 1 and array.dtype.names is not None:
-        return pd.DataFrame({name: array[name] for name in array.dtype.names})
-    if array.ndim != 2:
-        way = "pass a DataFrame or a two-dimensional array"
-        if array.ndim == 1 and array.dtype != object:
-            way = "reshape one feature with X.reshape(-1, 1)"
-        elif listed and array.ndim == 1:
-            way = "pass rows of equal length"
-        raise InputError(f"X must be two-dimensional, got {array.ndim} dimensions; {way}")
-    width = len(str(max(array.shape[1] - 1, 0)))
-    names = [f"x{j:0{width}d}" for j in range(array.shape[1])]
-    return pd.DataFrame(array, columns=names)
 
 
 def prepare_table(
@@ -153,8 +71,8 @@ def prepare_table(
     Constant and all-missing features stay: the design removes them. About 2 ms per 100,000
     numbers or strings; columns of dtype object cost some ten times that.
     """
-    if task is not None and task not in _TASKS:
-        raise InputError(f"task must be one of {', '.join(_TASKS)} or None, got {task!r}")
+    if task is not None and task not in TASKS:
+        raise InputError(f"task must be one of {', '.join(TASKS)} or None, got {task!r}")
     if missing_target not in ("raise", "drop"):
         raise InputError(f"missing_target must be raise or drop, got {missing_target!r}")
     table = as_frame(frame)
@@ -235,11 +153,6 @@ def check_feature(dataset: Dataset, feature: str) -> None:
             f"feature {feature!r} is constant ({present.iloc[0]!s:.40}), and a constant column has "
             "no coefficient; name another feature"
         )
-
-
-def _listed(names: Any) -> str:
-    shown = [repr(str(name)) for name in names]
-    return ", ".join(shown[:10]) + (", ..." if len(shown) > 10 else "")
 
 
 def _left_out(table: pd.DataFrame, target: str, drop: Sequence[str]) -> set[str]:
