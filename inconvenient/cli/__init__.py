@@ -1,0 +1,41 @@
+"""The command line: each command reads, calls one function below, and prints or writes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Those of the process by default.
+
+    Returns
+    -------
+    int
+        0; 1 after an error that was explained; 2 after wrong usage; 130 after Ctrl-C.
+    """
+    from typer.main import get_command
+
+    from inconvenient.cli.app import app
+    from inconvenient.errors import InconvenientError
+
+    command = get_command(app)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        command.main(args=given, prog_name="inconvenient")
+    except InconvenientError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        return 130
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    return 0

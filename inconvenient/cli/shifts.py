@@ -1,0 +1,184 @@
+"""``inconvenient shifts``: make a convenience sample of one's own table; list and show shifts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from inconvenient.cli.output import AsJson, print_facts, print_json, print_table, records
+from inconvenient.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from inconvenient.selection.select import Selection
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Make, list and show shifts.", no_args_is_help=True)
+
+
+@app.command("make")
+def make(
+    table: Annotated[Path, typer.Argument(help="A CSV or Parquet file.")],
+    target: Annotated[str, typer.Option(help="The column to predict.")],
+    operation: Annotated[str, typer.Option(help="flip, amplify or attenuate.")] = "flip",
+    feature: Annotated[
+        str | None, typer.Option(help="The column to bend; the most important one by default.")
+    ] = None,
+    factor: Annotated[
+        float | None, typer.Option(help="1.15 to 5 for amplify, 0.2 to 0.9 for attenuate.")
+    ] = None,
+    min_fraction: Annotated[
+        float, typer.Option(help="Least share of the rows to select, in (0, 1].")
+    ] = 0.2,
+    mode: Annotated[
+        str, typer.Option(help="at_least, or band: the factor met within a tenth.")
+    ] = "at_least",
+    bin_: Annotated[
+        str | None,
+        typer.Option("--bin", help="Bend the features of a bin: top, middle or bottom."),
+    ] = None,
+    class_: Annotated[
+        str | None, typer.Option("--class", help="Multiclass: the class to bend.")
+    ] = None,
+    task: Annotated[
+        str | None, typer.Option(help="regression, binary or multiclass; inferred by default.")
+    ] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(help="A column to leave out of the model; repeatable.")
+    ] = None,
+    missing_target: Annotated[
+        str, typer.Option(help="Rows without a target: raise, or drop.")
+    ] = "raise",
+    seed: Annotated[int, typer.Option(help="Of the first rows and of the uniform samples.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="Where to write the rows, .csv or .parquet.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file there.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Select rows of a table on which a coefficient is flipped, amplified or attenuated.
+
+    Writes the rows as they stand in the table, in the order of their selection.
+    """
+    from inconvenient.cli.rows import rows_as_bytes
+    from inconvenient.data import prepare_table, read_table
+    from inconvenient.selection.select import select
+    from inconvenient.store import write_atomic
+
+    where = _destination(table, operation, feature or bin_, out, force)
+    frame = read_table(table)
+    left_out = tuple(drop or ())
+    # Checked under its own names first, so that a message speaks of the column the user knows.
+    dataset = prepare_table(
+        frame, target=target, task=task, drop=left_out, missing_target=missing_target
+    )
+    selection = select(
+        frame[list(dataset.features)],
+        frame[target],
+        operation=operation,
+        feature=feature,
+        bin=bin_,
+        factor=factor,
+        min_fraction=min_fraction,
+        mode=mode,
+        class_=class_,
+        task=dataset.task,
+        seed=seed,
+        missing_target=missing_target,
+    )
+    positions = selection.indices.tolist()
+    write_atomic(where, rows_as_bytes(table, frame, positions, where.suffix.lower()))
+    _say(selection, where, len(frame), dataset.dropped_rows, as_json)
+
+
+def _destination(
+    table: Path, operation: str, bent: str | None, out: Path | None, force: bool
+) -> Path:
+    from inconvenient.cli.rows import FORMATS
+
+    if out is None:
+        name = "".join(c if c.isalnum() or c in "-_." else "_" for c in bent or "top_feature")
+        out = table.with_name(f"{table.stem}-{operation}-{name}{table.suffix}")
+    if out.suffix.lower() not in FORMATS:
+        raise InputError(
+            f"the output must end in {' or '.join(FORMATS)}, got {out}; name one with --out"
+        )
+    if out.exists() and (out.is_dir() or not force):
+        way = "name another with --out" if out.is_dir() else "use --force or another --out"
+        raise InputError(f"{out} exists and is not overwritten; {way}")
+    return out
+
+
+def _say(selection: Selection, where: Path, rows: int, dropped: int, as_json: bool) -> None:
+    facts: dict[str, Any] = {
+        "rows": rows,
+        "rows_without_target": dropped,
+        "selected": selection.size,
+        "fraction": selection.fraction,
+        "strategy": selection.strategy,
+        "verified": selection.verified,
+        "p_uniform": None if selection.p_uniform != selection.p_uniform else selection.p_uniform,
+        "ridge": selection.ridge,
+        "out": str(where),
+    }
+    if as_json:
+        print_json({**facts, "coefficients": records(selection.table)})
+        return
+    typer.echo(selection.message)
+    typer.echo("")
+    print_table(_before_after(selection.table), as_json=False)
+    typer.echo("")
+    print_facts(facts, as_json=False)
+
+
+def _before_after(table: pd.DataFrame) -> pd.DataFrame:
+    renamed = table.rename(columns={"reference": "before", "sample": "after", "class_": "class"})
+    return renamed if (table["class_"] != "").any() else renamed.drop(columns="class")
+
+
+@app.command("list")
+def list_(
+    dataset: Annotated[str | None, typer.Option(help="Only those of one dataset.")] = None,
+    profile: Annotated[str | None, typer.Option(help="full or quick.")] = None,
+    retained: Annotated[bool, typer.Option("--retained", help="Only the retained ones.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List the published shifts."""
+    from inconvenient.shifts import list_shifts
+
+    frame = list_shifts(dataset=dataset, profile=profile)
+    if retained:
+        if "retained" not in frame:
+            raise InputError("retained shifts are known after stage filter; run `dvc repro` first")
+        frame = frame[frame["retained"].fillna(False).astype(bool)]
+    if as_json:
+        print_json(records(frame))
+        return
+    shown = ["shift_id", "size", "fraction", "achieved", "p_uniform", "strategy", "retained"]
+    print_table(frame[[name for name in shown if name in frame]], as_json=False)
+
+
+@app.command("show")
+def show(
+    shift_id: Annotated[str, typer.Argument(help="As `shifts list` names it.")],
+    profile: Annotated[str | None, typer.Option(help="full or quick.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show one published shift, all facts but its rows."""
+    from inconvenient.shifts import list_shifts
+
+    frame = list_shifts(profile=profile)
+    found = records(frame[frame["shift_id"] == shift_id])
+    if not found:
+        import difflib
+
+        near = difflib.get_close_matches(shift_id, frame["shift_id"].tolist(), n=3)
+        raise InputError(
+            f"there is no shift {shift_id!r}; closest: {', '.join(near) or 'none'}; "
+            "`inconvenient shifts list` names all"
+        )
+    print_facts(found[0], as_json=as_json)
