@@ -6,14 +6,15 @@ import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from inconvenient.data.catalogue import Entry, read_entries
-from inconvenient.data.loading import CATALOGUE, GROUP_COLUMN
+from inconvenient.data.loading import CATALOGUE, CATALOGUE_HASH, GROUP_COLUMN, catalogue
 from inconvenient.data.sources import RawTable, read_raw
-from inconvenient.errors import InputError
+from inconvenient.errors import InputError, NotAvailableError
 from inconvenient.store import canonical_json, frame_bytes, read_frame, write_atomic
 
 __all__ = ["build", "verify"]
@@ -28,7 +29,8 @@ def build(folder: str | Path, names: Sequence[str] | None = None) -> list[str]:
     Parameters
     ----------
     folder : path
-        Gets one ``<name>.parquet`` per dataset and ``catalogue.parquet``. Entries of datasets
+        Gets one ``<name>.parquet`` per dataset, ``catalogue.parquet`` and, with the hash of the
+        latter in the format of sha256sum, ``catalogue.sha256``. Entries of datasets
         that are not named are kept from a catalogue that is there.
     names : sequence of str, optional
         All of the catalogue by default.
@@ -53,20 +55,30 @@ def build(folder: str | Path, names: Sequence[str] | None = None) -> list[str]:
             f"the catalogue has no dataset {', '.join(unknown)}; it has {', '.join(entries)}"
         )
     target = Path(folder)
-    rows = {}
-    if (target / CATALOGUE).is_file():
-        old = read_frame(target / CATALOGUE)
-        rows = {row["name"]: row for row in old.to_dict("records") if row["name"] in entries}
-    for name in wanted:
-        content, facts = _export(entries[name])
+    exports = {name: _export(entries[name]) for name in wanted}
+    rows: dict[str, dict[Any, Any]] = {}
+    for row in _old_catalogue(target).to_dict("records"):
+        if row["name"] in entries:
+            rows[str(row["name"])] = row
+    for name, (content, facts) in exports.items():
         write_atomic(target / f"{name}.parquet", content)
         rows[name] = facts
     table = pd.DataFrame([rows[name] for name in sorted(rows)])
-    write_atomic(target / CATALOGUE, frame_bytes(table))
+    content = frame_bytes(table)
+    write_atomic(target / CATALOGUE, content)
+    line = f"{hashlib.sha256(content).hexdigest()}  {CATALOGUE}\n"
+    write_atomic(target / CATALOGUE_HASH, line.encode("ascii"))
     return wanted
 
 
-def _export(entry: Entry) -> tuple[bytes, dict[str, object]]:
+def _old_catalogue(folder: Path) -> pd.DataFrame:
+    try:
+        return catalogue(folder)
+    except NotAvailableError:
+        return pd.DataFrame({"name": []})
+
+
+def _export(entry: Entry) -> tuple[bytes, dict[str, Any]]:
     """Return a dataset's file and its row of the catalogue."""
     raw = read_raw(*entry.item)
     frame, dropped = _frame(entry, raw)
@@ -78,7 +90,9 @@ def _export(entry: Entry) -> tuple[bytes, dict[str, object]]:
         labels = _check_classes(entry, frame[entry.target])
     if groups is not None:
         frame[GROUP_COLUMN] = groups
-    content = frame_bytes(frame)
+    # As objects, for pandas 2 and 3 would write text as different types of Parquet.
+    text = [name for name, kind in _kinds(frame).items() if kind == "text"]
+    content = frame_bytes(frame.astype(dict.fromkeys(text, object)))
     return content, {
         "name": entry.name,
         "task": entry.task,
@@ -92,7 +106,8 @@ def _export(entry: Entry) -> tuple[bytes, dict[str, object]]:
         "source": raw.source,
         "licence": entry.licence,
         "flags": ", ".join(entry.flags),
-        "description": ". ".join(filter(None, [raw.title.rstrip("."), raw.description])),
+        "description": entry.description
+        or ". ".join(filter(None, [raw.title.rstrip("."), raw.description])),
         "target_description": _target_text(entry, raw),
         "feature_descriptions": canonical_json(_texts(entry, raw, features)),
         "group_column": entry.group_column,
@@ -108,12 +123,7 @@ def _export(entry: Entry) -> tuple[bytes, dict[str, object]]:
 
 def _frame(entry: Entry, raw: RawTable) -> tuple[pd.DataFrame, int]:
     """Return the table with its target, and how many rows had none."""
-    frame = raw.frame
-    if entry.row_filter:
-        column, _, rest = entry.row_filter.partition(" ")
-        if rest != "is present":
-            raise InputError(f"{entry.name}: row_filter must read '<column> is present'")
-        frame = frame[frame[column].notna()]
+    frame = _mended(entry, raw.frame)
     if entry.target_from is not None:
         source = frame[entry.target_from["column"]]
         frame = frame.assign(
@@ -126,9 +136,9 @@ def _frame(entry: Entry, raw: RawTable) -> tuple[pd.DataFrame, int]:
     absent = sorted({*entry.drop, entry.target} - set(frame.columns))
     if absent:
         raise InputError(f"{entry.name}: the table has no column {', '.join(absent)}")
-    frame = frame.drop(columns=list(entry.drop))
     present = frame[entry.target].notna()
-    frame, dropped = frame[present].reset_index(drop=True), int((~present).sum())
+    frame, dropped = frame[present], int((~present).sum())
+    frame = frame[_kept(entry, frame)].drop(columns=list(entry.drop)).reset_index(drop=True)
     target = frame[entry.target]
     if entry.task != "regression":
         if pd.api.types.is_float_dtype(target) and (target == target.round()).all():
@@ -138,6 +148,35 @@ def _frame(entry: Entry, raw: RawTable) -> tuple[pd.DataFrame, int]:
         # To ten digits: the last one of log1p depends on the processor.
         frame[entry.target] = [float(f"{v:.9e}") for v in np.log1p(target.astype(np.float64))]
     return frame, dropped
+
+
+def _mended(entry: Entry, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with the wrong values that the catalogue names put right."""
+    mended = {}
+    for column, changes in entry.mend.items():
+        values = frame[column].astype(object)
+        absent = [old for old in changes if not (values == old).any()]
+        if absent:
+            raise InputError(f"{entry.name}: column {column} has no value {absent[0]!r} to mend")
+        right = [np.nan if (new := changes.get(v, v)) is None else new for v in values]
+        mended[column] = pd.Series(right, index=frame.index)
+    return frame.assign(**mended)
+
+
+def _kept(entry: Entry, frame: pd.DataFrame) -> pd.Series:
+    """Return which rows the catalogue's row filter keeps, bool (n,)."""
+    if not entry.row_filter:
+        return pd.Series(True, index=frame.index)
+    column, _, rest = entry.row_filter.partition(" ")
+    if rest == "is present":
+        return frame[column].notna()
+    words = rest.removeprefix("at most ")
+    if words == rest:
+        raise InputError(
+            f"{entry.name}: row_filter must read '<column> is present' or "
+            f"'<column> at most <number>', got {entry.row_filter!r}"
+        )
+    return frame[column] <= float(words)
 
 
 def _groups(entry: Entry, frame: pd.DataFrame) -> np.ndarray | None:
@@ -195,9 +234,9 @@ def verify(folder: str | Path) -> list[str]:
     """
     place = Path(folder)
     try:
-        table = read_frame(place / CATALOGUE)
-    except (OSError, ValueError) as error:
-        return [f"{CATALOGUE}: cannot be read ({error})"]
+        table = catalogue(place)
+    except NotAvailableError as error:
+        return [str(error)]
     problems = []
     for row in table.to_dict("records"):
         path = place / f"{row['name']}.parquet"
@@ -213,7 +252,7 @@ def verify(folder: str | Path) -> list[str]:
             problems.append(f"{path.name}: its columns are not those of the catalogue")
         if len(frame) != row["rows"]:
             problems.append(f"{path.name}: {len(frame)} rows, the catalogue says {row['rows']}")
-    known = {CATALOGUE, *(f"{name}.parquet" for name in table["name"])}
+    known = {CATALOGUE, CATALOGUE_HASH, *(f"{name}.parquet" for name in table["name"])}
     stray = sorted(p.name for p in place.iterdir() if p.name not in known)
     problems += [f"{name}: not in the catalogue" for name in stray if not name.startswith(".")]
     return problems

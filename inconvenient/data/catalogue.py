@@ -32,8 +32,12 @@ class Entry:
         ``column`` and ``equals``: the target is whether that column has that value.
     group_column : str
         Cluster column, or "".
+    description : str
+        Replaces the package's, where that says too little or something wrong.
     family, row_filter, notes : str
-        ``row_filter`` reads "<column> is present" or is empty.
+        ``row_filter`` reads "<column> is present", "<column> at most <number>", or is empty.
+    mend : mapping of str to mapping
+        Per column, wrong value to right value (null: missing), each explained in ``notes``.
     drop : mapping of str to str
         Dropped column to reason.
     flags : tuple of str
@@ -50,9 +54,11 @@ class Entry:
     target_transform: str = ""
     target_from: Mapping[str, str] | None = None
     group_column: str = ""
+    description: str = ""
     family: str = ""
     row_filter: str = ""
     notes: str = ""
+    mend: Mapping[str, Mapping[Any, Any]] = dataclasses.field(default_factory=dict)
     drop: Mapping[str, str] = dataclasses.field(default_factory=dict)
     flags: tuple[str, ...] = ()
     documentation: Mapping[str, str] = dataclasses.field(default_factory=dict)

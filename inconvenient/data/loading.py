@@ -19,6 +19,7 @@ from inconvenient.store import read_frame
 __all__ = ["GROUP_COLUMN", "data_folder", "list_datasets", "load_dataset", "read_dataset"]
 
 CATALOGUE = "catalogue.parquet"
+CATALOGUE_HASH = "catalogue.sha256"
 
 #: Holds the cluster codes in a dataset's file.
 GROUP_COLUMN = "__group__"
@@ -65,16 +66,39 @@ def data_folder() -> Path:
 @functools.lru_cache(maxsize=4)
 def _read_catalogue(path: Path, stamp: tuple[int, int]) -> pd.DataFrame:
     try:
-        return read_frame(path)
+        content = path.read_bytes()
+        words = path.with_name(CATALOGUE_HASH).read_text(encoding="ascii").split()
     except (OSError, ValueError) as error:
-        raise NotAvailableError(f"{path} is damaged ({error}); {_WAY_OUT}") from error
+        raise NotAvailableError(
+            f"{path.parent} lacks its catalogue ({error}); {_WAY_OUT}"
+        ) from error
+    if words != [hashlib.sha256(content).hexdigest(), CATALOGUE]:
+        raise NotAvailableError(
+            f"{path} is damaged: its SHA-256 is not in {CATALOGUE_HASH}; {_WAY_OUT}"
+        )
+    return _with_gaps(read_frame(content))
+
+
+def _with_gaps(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the frame with NaN where pandas 2 reads a missing string as None."""
+    text = [name for name in frame.columns if frame[name].dtype == object]
+    return frame.assign(**{name: frame[name].where(frame[name].notna(), np.nan) for name in text})
 
 
 def catalogue(folder: Path) -> pd.DataFrame:
-    """Return the catalogue of a folder of datasets, one row per dataset."""
+    """Return the catalogue of a folder of datasets, one row per dataset.
+
+    Raises
+    ------
+    NotAvailableError
+        If it is absent or damaged.
+    """
     path = folder / CATALOGUE
-    facts = path.stat()
-    return _read_catalogue(path, (facts.st_mtime_ns, facts.st_size))
+    try:
+        stamps = [place.stat().st_mtime_ns for place in (path, folder / CATALOGUE_HASH)]
+    except OSError as error:
+        raise NotAvailableError(f"{folder} lacks its catalogue ({error}); {_WAY_OUT}") from error
+    return _read_catalogue(path.absolute(), (stamps[0], stamps[1]))
 
 
 def list_datasets() -> pd.DataFrame:
@@ -138,7 +162,7 @@ def read_dataset(folder: Path, name: str) -> Dataset:
             f"{path} is damaged or of another version: its SHA-256 is {digest[:12]}..., the "
             f"catalogue says {entry['sha256'][:12]}...; {_WAY_OUT}"
         )
-    frame = read_frame(content)
+    frame = _with_gaps(read_frame(content))
     groups = None
     if GROUP_COLUMN in frame.columns:
         groups = frame.pop(GROUP_COLUMN).to_numpy(dtype=np.int64)
