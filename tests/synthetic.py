@@ -175,12 +175,12 @@ def profile_frames(
     collateral["collateral"] = rng.lognormal(-0.5, 0.5, len(shifts))
     collateral["collateral_control"] = rng.lognormal(-1.2, 0.5, len(shifts))
     return {
-        "split_datasets": split,
-        "reference": reference,
-        "candidates": candidates,
-        "shifts": shifts,
-        "filter": filters,
-        "default": score_frame(shifts, ["linear", "lightgbm"]),
-        "tuned": score_frame(drawn, ["linear", "lightgbm"], seed=4),
-        "collateral": collateral,
+        "split/datasets": split,
+        "reference/datasets": reference,
+        "shifts/candidates": candidates,
+        "shifts/shifts": shifts,
+        "filter/filter": filters,
+        "evaluate/default": score_frame(shifts, ["linear", "lightgbm"]),
+        "evaluate/tuned": score_frame(drawn, ["linear", "lightgbm"], seed=4),
+        "collateral/collateral": collateral,
     }

@@ -72,7 +72,7 @@ def test_listing(home: Path) -> None:
     own = list_shifts(NAME)
     assert set(own["dataset"]) == {NAME}
     assert 0 < len(own) < len(listed)
-    filters = profile_frames(failing=False)["filter"]
+    filters = profile_frames(failing=False)["filter/filter"]
     write_frame(home / "artefacts" / "quick" / "filter" / "filter.parquet", filters)
     flagged = list_shifts(profile="quick")
     assert {"retained", "retained_paper"} <= set(flagged.columns)
