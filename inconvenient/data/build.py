@@ -64,7 +64,7 @@ def build(folder: str | Path, names: Sequence[str] | None = None) -> list[str]:
         write_atomic(target / f"{name}.parquet", content)
         rows[name] = facts
     table = pd.DataFrame([rows[name] for name in sorted(rows)])
-    content = frame_bytes(table)
+    content = _parquet(table)
     write_atomic(target / CATALOGUE, content)
     line = f"{hashlib.sha256(content).hexdigest()}  {CATALOGUE}\n"
     write_atomic(target / CATALOGUE_HASH, line.encode("ascii"))
@@ -90,9 +90,7 @@ def _export(entry: Entry) -> tuple[bytes, dict[str, Any]]:
         labels = _check_classes(entry, frame[entry.target])
     if groups is not None:
         frame[GROUP_COLUMN] = groups
-    # As objects, for pandas 2 and 3 would write text as different types of Parquet.
-    text = [name for name, kind in _kinds(frame).items() if kind == "text"]
-    content = frame_bytes(frame.astype(dict.fromkeys(text, object)))
+    content = _parquet(frame)
     return content, {
         "name": entry.name,
         "task": entry.task,
@@ -211,6 +209,12 @@ def _target_text(entry: Entry, raw: RawTable) -> str:
 def _texts(entry: Entry, raw: RawTable, features: list[str]) -> dict[str, str]:
     texts = {**raw.columns, **{k: v for k, v in entry.documentation.items() if k != "target"}}
     return {name: texts[name] for name in features if name in texts}
+
+
+def _parquet(frame: pd.DataFrame) -> bytes:
+    # As objects, for pandas 2 and 3 would write text as different types of Parquet.
+    text = [name for name, kind in _kinds(frame).items() if kind == "text"]
+    return frame_bytes(frame.astype(dict.fromkeys(text, object)))
 
 
 def _kinds(frame: pd.DataFrame) -> dict[str, str]:
