@@ -103,16 +103,22 @@ def logistic_fit(X, y, rows, penalty, max_steps, L_out, b_out):
     for _ in range(max_steps):
         H[:] = 0.0
         g[:] = 0.0
+        separated = penalty == 0.0
         for i in range(k):
             x = X[rows[i]]
             eta = 0.0
             for j in range(p):
                 eta += x[j] * b_out[j]
+            if not (eta > 0.0 if y[rows[i]] > 0.5 else eta < 0.0):
+                separated = False
             prob = expit(eta)
             r = y[rows[i]] - prob
             for j in range(p):
                 g[j] += r * x[j]
             add_outer(x, prob * (1.0 - prob), H)
+        if separated:
+            # Every row is on its own side of the hyperplane: there is no finite solution.
+            return NOT_CONVERGED
         for j in range(1, p):
             g[j] -= penalty * b_out[j]
             H[j, j] += penalty

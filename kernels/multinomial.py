@@ -60,14 +60,24 @@ def _loss(X, y, rows, penalty, b, prob):
 
 @inline
 def _gradient_and_hessian(X, y, rows, penalty, b, prob, H_out, g_out):
-    """Fill minus the gradient, and the lower triangle of the Hessian."""
+    """Fill minus the gradient and the lower triangle of the Hessian.
+
+    Return whether the own class of every row has a probability above one half.
+    """
     classes, p = b.shape
+    all_clear = True
     H_out[:] = 0.0
     g_out[:] = 0.0
     for i in range(rows.shape[0]):
         x = X[rows[i]]
         _probabilities(x, b, prob)
         c = int(y[rows[i]])
+        own = prob[c] if c < classes else 1.0
+        if c == classes:
+            for k in range(classes):
+                own -= prob[k]
+        if not own > 0.5:
+            all_clear = False
         for k in range(classes):
             r = (1.0 if c == k else 0.0) - prob[k]
             for j in range(p):
@@ -84,6 +94,7 @@ def _gradient_and_hessian(X, y, rows, penalty, b, prob, H_out, g_out):
         for j in range(1, p):
             g_out[k * p + j] -= penalty * b[k, j]
             H_out[k * p + j, k * p + j] += penalty
+    return all_clear
 
 
 @inline
@@ -144,7 +155,10 @@ def multinomial_fit(X, y, rows, penalty, max_steps, L_out, b_out):
     prob = np.empty(classes)
     loss = _loss(X, y, rows, penalty, b_out, prob)
     for _ in range(max_steps):
-        _gradient_and_hessian(X, y, rows, penalty, b_out, prob, H, g)
+        all_clear = _gradient_and_hessian(X, y, rows, penalty, b_out, prob, H, g)
+        if all_clear and penalty == 0.0:
+            # Each row's own class beats all others together: there is no finite solution.
+            return NOT_CONVERGED
         if cholesky_into(H, L_out) != 0:
             return NOT_CONVERGED
         solve_into(L_out, g, step)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from inconvenient.data import Dataset, as_frame, check_feature, prepare_table
 
+from inconvenient.data import Dataset, as_frame, check_feature, prepare_table
 from inconvenient.errors import InputError, UnmetError
 from inconvenient.selection.chance import UniformFits
 from inconvenient.selection.criterion import Criterion

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -196,6 +197,11 @@ def _trajectory(
     )
 
 
+def _dot(a: FloatArray, b: FloatArray) -> float:
+    """Return a'b, its sum exactly rounded; BLAS would sum as the processor likes."""
+    return math.fsum((a * b).tolist())
+
+
 def _pull(aim: Aim, criterion: Criterion, current: FloatArray) -> tuple[FloatArray, float]:
     """Return steering weights (L,) and how far the weighted sum has to move.
 
@@ -207,7 +213,7 @@ def _pull(aim: Aim, criterion: Criterion, current: FloatArray) -> tuple[FloatArr
     if not unmet.any():
         unmet[:] = True
     weights = np.where(unmet, gap / aim.reference**2, 0.0)
-    return weights, float(weights @ gap)
+    return weights, _dot(weights, gap)
 
 
 def steer(
@@ -247,8 +253,8 @@ def steer(
     Notes
     -----
     A batch takes the rows of highest influence towards the goals until their summed predicted
-    change reaches them; the rest of it is pairs whose influences cancel: the next rows of ``order``, each
-    with the row of nearest opposite influence.
+    change reaches them; the rest of it is pairs whose influences cancel: the next rows of
+    ``order``, each with the row of nearest opposite influence.
     """
     rows = start
     state = _refit(lambda r: engine.fit(rows, ridge=r), ridge, False)
@@ -378,7 +384,7 @@ def exchange(
 def _distance(aim: Aim, criterion: Criterion, current: FloatArray) -> float:
     gap = (criterion.goals(aim.reference) - current) / aim.reference
     gap = np.where(criterion.each_met(aim.reference, current), 0.0, gap)
-    return float(gap @ gap)
+    return _dot(gap, gap)
 
 
 def _exchange_round(
@@ -423,7 +429,7 @@ def _exchange_round(
                 aim, criterion, aim.of(best.coefficients)
             ):
                 best = trial
-            moved = float(weights @ (values - current))
+            moved = _dot(weights, values - current)
             if moved < need:
                 low = m
             else:
