@@ -57,7 +57,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     part = np.where(ids % 2 == 0, "pool", np.where(ids % 4 == 1, "filter", "report"))
     split = pd.DataFrame({"dataset": NAME, "row_id": ids, "part": part})
     write_frame(folder / "split" / "split.parquet", split)
-    monkeypatch.setattr(loading, "_CHECKOUT", tmp_path / "nowhere")
+    monkeypatch.setattr(loading, "_checkouts", list)
     monkeypatch.setenv("INCONVENIENT_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(inconvenient.data, "load_dataset", lambda name: table())
     return tmp_path / "home"
@@ -145,6 +145,21 @@ def test_absent_shifts_say_what_to_run(home: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("INCONVENIENT_HOME", str(home / "empty"))
     with pytest.raises(NotAvailableError, match="dvc pull.*inconvenient fetch"):
         load_shift(ID)
+
+
+def test_a_checkout_around_the_current_folder_comes_first(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    monkeypatch.setenv("INCONVENIENT_HOME", str(home))
+    checkout = tmp_path / "checkout"
+    (checkout / "notebooks").mkdir(parents=True)
+    for name in ("params.yaml", "dvc.yaml"):
+        (checkout / name).write_text("")
+    shifts = shift_frames([("multiclass_a", "multiclass")])[1]
+    write_frame(checkout / "artefacts" / "quick" / "shifts" / "shifts.parquet", shifts)
+    monkeypatch.chdir(checkout / "notebooks")
+    assert set(list_shifts(profile="quick")["dataset"]) == {"multiclass_a"}
 
 
 def test_shifts_of_another_version_of_the_data(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,11 +24,21 @@ __all__ = ["list_shifts", "load_shift", "profile_folder"]
 #: Profiles by falling preference.
 PROFILES = ("full", "quick")
 
-_CHECKOUT = Path(__file__).resolve().parents[2]
 _SHIFTS = Path("shifts") / "shifts.parquet"
 _CANDIDATES = Path("shifts") / "candidates.parquet"
 _SPLIT = Path("split") / "split.parquet"
 _FILTER = Path("filter") / "filter.parquet"
+
+
+def _checkouts() -> list[Path]:
+    """Return the folders that are a checkout: around the current folder, around this package."""
+    found = []
+    for start in (Path.cwd(), Path(__file__).resolve().parent):
+        for folder in (start, *start.parents):
+            if (folder / "params.yaml").is_file() and (folder / "dvc.yaml").is_file():
+                found.append(folder)
+                break
+    return list(dict.fromkeys(found))
 
 
 def _home() -> Path:
@@ -41,8 +51,7 @@ def _home() -> Path:
 
 def _roots() -> list[Path]:
     """Return where artefacts may lie; a checkout's own come first."""
-    checkout = [_CHECKOUT] if (_CHECKOUT / "dvc.yaml").is_file() else []
-    return [root / "artefacts" for root in (*checkout, _home())]
+    return [root / "artefacts" for root in (*_checkouts(), _home())]
 
 
 def profile_folder(profile: str | None = None) -> Path:
