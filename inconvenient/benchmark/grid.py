@@ -8,11 +8,10 @@ import math
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from inconvenient.data import Dataset, Split
-from inconvenient.shifts.rows import pack_rows, rows_hash
 from scipy.special import softmax
 
 from inconvenient.config import GridParams, Params
+from inconvenient.data import Dataset, Split
 from inconvenient.evaluation.scores import auc, macro_auc, r2
 from inconvenient.selection.chance import UniformFits
 from inconvenient.selection.composition import composition
@@ -22,6 +21,7 @@ from inconvenient.selection.engine import Engine
 from inconvenient.selection.finding import Finder, Found, achieved
 from inconvenient.selection.importance import importance, importance_bins
 from inconvenient.selection.reference import Aim, ReferenceModel, aim_at, fit_reference
+from inconvenient.shifts.rows import pack_rows, rows_hash
 
 __all__ = ["Bend", "criteria", "make_shifts", "pool_design", "reference_frames"]
 
