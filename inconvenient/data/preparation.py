@@ -281,24 +281,25 @@ def _content_hash(frame: pd.DataFrame, target: str, task: str, groups: IntArray 
     """Return SHA-256 over what the frame holds, by column name."""
     digest = hashlib.sha256()
 
-    def add(*parts: str) -> None:
-        for part in parts:
-            raw = part.encode("utf-8", "surrogatepass")
-            digest.update(len(raw).to_bytes(8, "little") + raw)
+    def add(texts: Sequence[str]) -> None:
+        lengths = np.fromiter(map(len, texts), dtype="<i8", count=len(texts))
+        digest.update(len(texts).to_bytes(8, "little") + lengths.tobytes())
+        digest.update("".join(texts).encode("utf-8", "surrogatepass"))
 
-    add("table 1", target, task, str(len(frame)))
+    add(["table 1", target, task, str(len(frame)), "groups" * (groups is not None)])
     if groups is not None:
-        digest.update(np.ascontiguousarray(groups, dtype="<i8").tobytes())
+        digest.update(groups.astype("<i8").tobytes())
     for name in sorted(frame.columns):
         series = frame[name]
         if is_numeric(series):
-            add(name, "number")
+            add([name, "numbers"])
             values = np.array(series, dtype="<f8")
+            values += 0.0  # no negative zeros
             values[np.isnan(values)] = np.nan
-            values[values == 0.0] = 0.0
             digest.update(values.tobytes())
             continue
         codes, levels = pd.factorize(series)
-        add(name, "levels", *map(str, levels))
+        add([name, "levels"])
+        add([str(level) for level in np.asarray(levels, dtype=object)])
         digest.update(codes.astype("<i8").tobytes())
     return digest.hexdigest()

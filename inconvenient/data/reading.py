@@ -113,7 +113,10 @@ def _text(file: Path, raw: bytes, separator: str) -> Any:
     _check_names(file, header)
     options = {
         "read_options": arrow_csv.ReadOptions(use_threads=True),
-        "parse_options": arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=True),
+        # Line breaks within quotes cost the parser its threads.
+        "parse_options": arrow_csv.ParseOptions(
+            delimiter=separator, newlines_in_values=b'"' in raw
+        ),
         "convert_options": arrow_csv.ConvertOptions(
             null_values=_GAPS, strings_can_be_null=True, quoted_strings_can_be_null=True
         ),

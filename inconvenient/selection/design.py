@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from inconvenient.errors import DesignError
+from inconvenient.selection.levels import Levels, is_numeric, levels_of, raw_values
 
 __all__ = ["INTERCEPT", "Design", "DesignColumn", "build_design", "round_significant"]
 
@@ -17,7 +18,6 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 INTERCEPT = "(intercept)"
-MISSING_LEVEL = "(missing)"
 OTHER_LEVEL = "(other)"
 
 # The part of a standardised column outside the span of the others below which the column counts
@@ -67,12 +67,11 @@ class DesignColumn:
     mean: float
     scale: float
 
-    def raw(self, series: pd.Series) -> FloatArray:
-        """Return the column before standardisation, float64 (n,)."""
-        if self.levels is None:
-            values = series.to_numpy(dtype=np.float64, na_value=np.nan)
-            return np.where(np.isnan(values), self.fill, values)
-        return np.isin(level_names(series), self.levels).astype(np.float64)
+    def raw(self, values: FloatArray | Levels) -> FloatArray:
+        """Return the column before standardisation, float64 (n,), of ``raw_values``."""
+        if isinstance(values, Levels):
+            return values.among(self.levels or ())
+        return np.where(np.isnan(values), self.fill, values)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -129,45 +128,30 @@ class Design:
         """Encode other rows of the same table, float64 (n', p); levels never seen are all zero."""
         X = np.empty((len(frame), len(self.columns)))
         X[:, 0] = 1.0
-        for j, column in enumerate(self.encoding, start=1):
-            X[:, j] = (column.raw(frame[column.feature]) - column.mean) / column.scale
+        X[:, 1:] = _encode(self.encoding, frame)
+        X[:, 1:] -= [column.mean for column in self.encoding]
+        X[:, 1:] /= [column.scale for column in self.encoding]
         return X
 
 
-def is_numeric(series: pd.Series) -> bool:
-    """Tell whether a raw column enters the design as a number; booleans are categorical."""
-    numeric = pd.api.types.is_numeric_dtype(series)
-    return bool(numeric) and not pd.api.types.is_bool_dtype(series)
-
-
-def level_names(series: pd.Series) -> npt.NDArray[np.object_]:
-    """Return the levels of a categorical column as strings, object (n,); gaps are a level."""
-    missing = series.isna().to_numpy()
-    names = series.astype(object).to_numpy()
-    return np.array(
-        [MISSING_LEVEL if gap else str(v) for v, gap in zip(names, missing, strict=True)],
-        dtype=object,
-    )
-
-
-def _groups_of_levels(series: pd.Series, rare_level_share: float) -> dict[str, tuple[str, ...]]:
+def _groups_of_levels(levels: Levels, rare_level_share: float) -> dict[str, tuple[str, ...]]:
     """Return the one-hot columns of a categorical feature: level name -> raw levels.
 
     Without the most frequent level (ties by name). Levels under the share are merged into
     "(other)"; should that still be under the share, it joins the most frequent level, since a
     column that is 1 in hardly any row is constant in most samples.
     """
-    names, counts = np.unique(level_names(series).astype(str), return_counts=True)
-    floor = rare_level_share * len(series)
+    names, counts = levels.names, np.bincount(levels.codes, minlength=len(levels.names))
+    floor = rare_level_share * len(levels.codes)
     order = sorted(range(len(names)), key=lambda i: (-counts[i], names[i]))
     kept = [i for i in order if counts[i] >= floor] or order[:1]
-    rare = [i for i in order if i not in set(kept)]
-    groups: dict[str, tuple[str, ...]] = {str(names[i]): (str(names[i]),) for i in kept[1:]}
+    rare = order[len(kept) :]
+    groups: dict[str, tuple[str, ...]] = {names[i]: (names[i],) for i in kept[1:]}
     if rare and sum(counts[i] for i in rare) >= floor:
         name = OTHER_LEVEL
         while name in groups:
             name += "*"
-        groups[name] = tuple(sorted(str(names[i]) for i in rare))
+        groups[name] = tuple(sorted(names[i] for i in rare))
     return groups
 
 
@@ -181,7 +165,7 @@ def _raw_columns(frame: pd.DataFrame, rare_level_share: float) -> list[DesignCol
             fill = float(np.median(present)) if present.size else 0.0
             columns.append(DesignColumn(str(feature), str(feature), None, fill, 0.0, 1.0))
         else:
-            for level, raw in _groups_of_levels(series, rare_level_share).items():
+            for level, raw in _groups_of_levels(levels_of(series), rare_level_share).items():
                 name = f"{feature}={level}"
                 columns.append(DesignColumn(name, str(feature), raw, 0.0, 0.0, 1.0))
     return sorted(columns, key=lambda column: column.name)
@@ -192,15 +176,26 @@ def _read_only(array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
     return array
 
 
+def _encode(columns: Sequence[DesignColumn], frame: pd.DataFrame) -> FloatArray:
+    """Return the columns before standardisation, (n, p'); each raw column is read once."""
+    raw = np.empty((len(frame), len(columns)))
+    places: dict[str, list[int]] = {}
+    for j, column in enumerate(columns):
+        places.setdefault(column.feature, []).append(j)
+    for feature, positions in places.items():
+        values = raw_values(frame[feature])
+        for j in positions:
+            raw[:, j] = columns[j].raw(values)
+    return raw
+
+
 def _standardise(
     columns: Sequence[DesignColumn], frame: pd.DataFrame
 ) -> tuple[FloatArray, list[DesignColumn], list[str]]:
     """Return the standardised columns (n, p'), their records, and the names of constant ones."""
     from inconvenient.kernels.linalg import column_moments
 
-    raw = np.empty((len(frame), len(columns)))
-    for j, column in enumerate(columns):
-        raw[:, j] = column.raw(frame[column.feature])
+    raw = _encode(columns, frame)
     mean, scale = np.empty(len(columns)), np.empty(len(columns))
     column_moments(raw, mean, scale)
     mean, scale = round_significant(mean), round_significant(scale)
