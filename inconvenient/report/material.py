@@ -39,6 +39,24 @@ FRAMES = (
     "collateral/collateral",
 )
 
+#: Columns of shifts that tables of scores group by.
+_GROUPING = (
+    "shift_id",
+    "dataset",
+    "task",
+    "operation",
+    "factor",
+    "mode",
+    "min_fraction",
+    "importance_bin",
+    "strategy",
+    "rows_hash",
+    "verified",
+    "retained",
+    "retained_paper",
+    "main",
+)
+
 _DIRECTION = {"amplify": 1, "attenuate": -1, "flip": -1}
 
 
@@ -57,7 +75,7 @@ class Material:
         Verified shifts with flags, collateral effect, ``label``, ``direction`` and ``main``
         (chance alone would rarely meet the criterion, and the dataset is useful).
     default, tuned : DataFrame
-        One row per shift and baseline, with the columns of ``shifts`` and ``PARTS``.
+        One row per shift and baseline, with what tables group by and ``PARTS``.
     filters : DataFrame
         As in the artefact.
     params : Params
@@ -172,7 +190,7 @@ def _scores(frame: pd.DataFrame, shifts: pd.DataFrame) -> pd.DataFrame:
         kinds |= dict.fromkeys(names, "float64")
         frame = pd.DataFrame({name: pd.Series([], dtype=kind) for name, kind in kinds.items()})
     scores = frame[["shift_id", "baseline", "status", *names]]
-    out = scores.merge(shifts.rename(columns={"size": "sample_size"}), on="shift_id", how="inner")
+    out = scores.merge(shifts[list(_GROUPING)], on="shift_id", how="inner")
     failed = out["status"].ne("ok")
     for name in names:
         out[name.removeprefix("score_")] = out.pop(name).mask(failed)
