@@ -199,12 +199,12 @@ def _standardise(
     mean, scale = np.empty(len(columns)), np.empty(len(columns))
     column_moments(raw, mean, scale)
     mean, scale = round_significant(mean), round_significant(scale)
-    size = np.abs(raw).max(axis=0, initial=0.0)
+    size = np.maximum(raw.max(axis=0, initial=0.0), -raw.min(axis=0, initial=0.0))
     varies = scale > 1e-10 * size
     kept = np.flatnonzero(varies).tolist()
-    X = np.empty((len(frame), len(kept)))
-    np.subtract(raw[:, kept], mean[kept], out=X)
-    np.divide(X, scale[kept], out=X)
+    X = raw if len(kept) == len(columns) else np.take(raw, kept, axis=1)
+    X -= mean[kept]
+    X /= scale[kept]
     records = [
         dataclasses.replace(columns[j], mean=float(mean[j]), scale=float(scale[j])) for j in kept
     ]
@@ -289,7 +289,7 @@ def build_design(
     encoding = tuple(records[j] for j in kept)
     X = np.empty((len(frame), 1 + kept.size))
     X[:, 0] = 1.0
-    X[:, 1:] = standardised[:, kept]
+    X[:, 1:] = standardised if kept.size == len(records) else standardised[:, kept]
     features = tuple(sorted(map(str, frame.columns)))
     design = Design(
         X=_read_only(X),  # type: ignore[arg-type]
