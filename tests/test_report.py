@@ -15,7 +15,7 @@ from inconvenient.config import Params, load_params
 from inconvenient.errors import InputError, MissingDependencyError
 from inconvenient.report import build as building
 from inconvenient.report.build import build_report
-from inconvenient.report.counts import counts_table
+from inconvenient.report.counts import counts_table, nothing_table
 from inconvenient.report.material import FRAMES, join
 from inconvenient.report.summary import interval, rounded, summarise
 from inconvenient.report.tables import (
@@ -266,3 +266,14 @@ def test_what_is_missing_is_named(params: Params, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(building.importlib, "import_module", refuse)
     with pytest.raises(MissingDependencyError, match=r"jinja2.*inconvenient\[report\]"):
         build_report(frames, params, FACTS)
+
+
+def test_retained_shifts_outside_the_headline_say_why(params: Params) -> None:
+    frames = tiny()
+    frames["reference/datasets"]["score"] = [0.9, 0.59]
+    frames["shifts/shifts"].loc[:2, "p_uniform"] = 0.4
+    rows = {r["dataset"]: r["why"] for r in nothing_table(join(frames, params, {}))}
+    assert rows == {
+        "binary_a": "3 retained, but chance alone often meets each (p_uniform above 0.05)",
+        "binary_b": "1 retained, but its reference model scores 0.59, under the floor",
+    }

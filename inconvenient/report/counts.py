@@ -97,22 +97,16 @@ _WORDS = {
 
 
 def nothing_table(material: Material) -> list[Row]:
-    """Return the datasets without a verified or without a retained shift, and why."""
+    """Return the datasets without a shift in the headline, and at which step the last were lost."""
     rows: list[Row] = []
     for name, task, status in zip(
         *(material.datasets[column] for column in ("dataset", "task", "status"))
     ):
         own = material.shifts[material.shifts["dataset"] == name]
-        if own["retained"].any():
+        if (own["retained"] & own["main"]).any():
             continue
-        rows.append(
-            {
-                "dataset": name,
-                "task": task,
-                "verified": len(own),
-                "why": _why(material, name, status),
-            }
-        )
+        row: Row = {"dataset": name, "task": task, "why": _why(material, name, status)}
+        rows.append({**row, "verified": len(own), "retained": int(own["retained"].sum())})
     return rows
 
 
@@ -127,10 +121,23 @@ def _why(material: Material, name: str, status: str) -> str:
         counts = cells["outcome"].value_counts()
         parts = [f"{counts[key]} {words}" for key, words in _WORDS.items() if counts.get(key, 0)]
         return f"of {len(cells)} candidates, " + ", ".join(parts)
+    if own["retained"].any():
+        return _why_not_main(material, name, own)
     dropped = material.filters[material.filters["shift_id"].isin(own["shift_id"])]["reason"]
     by_reason = _reasons(dropped)
     parts = [f"{count} {REASONS[key]}" for key, count in by_reason.items() if count]
     return f"none of {len(own)} verified shifts was retained: " + ", ".join(parts)
+
+
+def _why_not_main(material: Material, name: str, own: pd.DataFrame) -> str:
+    """Say why no retained shift of a dataset is in the headline."""
+    kept = int(own["retained"].sum())
+    known = material.datasets.set_index("dataset")
+    if not known.loc[name, "useful"]:
+        score = float(known["score"].to_dict()[name])
+        return f"{kept} retained, but its reference model scores {score:.3g}, under the floor"
+    limit = material.params.report.p_uniform_max
+    return f"{kept} retained, but chance alone often meets each (p_uniform above {limit:g})"
 
 
 def _reasons(reason: pd.Series) -> dict[str, int]:

@@ -104,17 +104,19 @@ def scatter(material: Material) -> Figure:
         outside = int((own["ood"] < low).sum())
         for (operation, model), part in own.groupby(["operation", "baseline"]):
             colour = COLOURS[str(operation)]
-            faces = [colour if kept else "none" for kept in part["retained"]]
-            axes.scatter(
-                part["id"],
-                part["ood"].clip(lower=low),
-                s=14,
-                marker=markers[str(model)],
-                facecolors=faces,
-                edgecolors=colour,
-                linewidths=0.6,
-                alpha=0.6,
-            )
+            # Apart, for a list of faces with "none" in it and a transparency paints those black.
+            for kept, face in ((False, "none"), (True, colour)):
+                side = part[part["retained"] == kept]
+                axes.scatter(
+                    side["id"],
+                    side["ood"].clip(lower=low),
+                    s=13,
+                    marker=markers[str(model)],
+                    facecolors=face,
+                    edgecolors=colour,
+                    linewidths=0.5,
+                    alpha=0.55,
+                )
         start = min(low, float(own["id"].min()) - 0.03) if len(own) else 0.0
         axes.plot([start, 1], [start, 1], color=GREY, linewidth=0.8, zorder=0)
         if not len(own):
@@ -143,38 +145,23 @@ def prices(material: Material) -> Figure:
     """Price of size and price of bias per task, operation and model, main tables, retained."""
     from matplotlib.patches import Patch
 
-    figure, panels = _panels(3.6)
+    figure, panels = _panels(3.4)
     chosen = material.default[material.default["main"] & material.default["retained"]]
     models = _models(material.default)
+    hatches = {name: ("", "////", "....", "xxxx", "++++")[i % 5] for i, name in enumerate(models)}
     for task, axes in zip(TASKS, panels):
-        ticks, labels, drawn = [], [], 0
+        own = chosen[chosen["task"] == task]
         for i, operation in enumerate(OPERATIONS):
             for j, model in enumerate(models):
-                own = chosen[(chosen["task"] == task) & (chosen["operation"] == operation)]
-                own = own[own["baseline"] == model]
-                place = i * (len(models) + 0.8) + j
-                ticks.append(place)
-                labels.append(f"{operation}\n{model}")
-                for part, shift, colour in (
-                    ("size", -0.2, SIZE_COLOUR),
-                    ("bias", 0.2, BIAS_COLOUR),
-                ):
-                    medians = dataset_medians(own, part)
-                    if medians.empty:
-                        continue
-                    drawn += 1
-                    height = float(medians.mean())
-                    axes.bar(place + shift, height, width=0.38, color=colour)
-                    label = f"prices/{task}/{operation}/{model}/{part}"
-                    low, high = interval(
-                        medians, material.family(), seed=material.params.filter.seed, label=label
-                    )
-                    if np.isfinite(low):
-                        axes.plot([place + shift] * 2, [low, high], color="black", linewidth=0.9)
-        if not drawn:
+                part = own[(own["operation"] == operation) & (own["baseline"] == model)]
+                place = i + 0.8 * ((j + 0.5) / len(models) - 0.5)
+                label = f"prices/{task}/{operation}/{model}"
+                _price_bars(axes, part, material, label, place, 0.36 / len(models), hatches[model])
+        if own.empty:
             _nothing(axes)
         axes.axhline(0, color="black", linewidth=0.6)
-        axes.set_xticks(ticks, labels, rotation=55, ha="right", rotation_mode="anchor", fontsize=8)
+        axes.set_xticks(range(len(OPERATIONS)), OPERATIONS)
+        axes.set_xlim(-0.55, len(OPERATIONS) - 0.45)
         axes.grid(axis="x", visible=False)
         axes.set_title(task)
         axes.set_ylabel(f"loss of {SCORES[task]}")
@@ -182,8 +169,40 @@ def prices(material: Material) -> Figure:
         Patch(color=SIZE_COLOUR, label="price of size (ID minus control)"),
         Patch(color=BIAS_COLOUR, label="price of bias (control minus OOD)"),
     ]
+    handles += [
+        Patch(facecolor="white", edgecolor="black", hatch=hatch, label=name)
+        for name, hatch in hatches.items()
+    ]
     _legend(figure, handles)
     return figure
+
+
+def _price_bars(
+    axes: Axes,
+    scores: pd.DataFrame,
+    material: Material,
+    label: str,
+    place: float,
+    width: float,
+    hatch: str,
+) -> None:
+    """Draw the two prices of a group side by side, each with its interval."""
+    sides = (("size", -0.5, SIZE_COLOUR), ("bias", 0.5, BIAS_COLOUR))
+    for part, shift, colour in sides:
+        medians = dataset_medians(scores, part)
+        if medians.empty:
+            continue
+        at = place + shift * width
+        height = float(medians.mean())
+        axes.bar(at, height, width=width, color=colour, hatch=hatch, edgecolor="white", linewidth=0)
+        low, high = interval(
+            medians,
+            material.family(),
+            seed=material.params.filter.seed,
+            label=f"{label}/{part}",
+        )
+        if np.isfinite(low):
+            axes.plot([at, at], [low, high], color="black", linewidth=0.9)
 
 
 def fractions(material: Material) -> Figure:
