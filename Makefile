@@ -63,7 +63,7 @@ data: data/catalogue.parquet
 
 run: check $(VENV)/.stamp-run data
 	@mkdir -p logs
-	$(BIN)/dvc repro report@$(PROFILE)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/dvc repro report@$(PROFILE)
 	@echo 'report: $(CURDIR)/$(REPORT)'
 	@echo 'stage times: $(CURDIR)/logs/stages.jsonl'
 
