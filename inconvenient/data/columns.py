@@ -16,7 +16,7 @@ import pandas as pd
 
 from inconvenient.errors import InputError
 
-__all__ = ["LARGEST", "LARGEST_INTEGER", "clean_column", "closest", "is_numeric"]
+__all__ = ["LARGEST_INTEGER", "clean_column", "closest", "gaps", "is_numeric"]
 
 #: Integers beyond it have no float64 of their own.
 LARGEST_INTEGER = 2**53
@@ -69,6 +69,17 @@ def is_numeric(series: pd.Series) -> bool:
     """Tell whether a column holds numbers; booleans are categorical."""
     numeric = pd.api.types.is_numeric_dtype(series)
     return bool(numeric) and not pd.api.types.is_bool_dtype(series)
+
+
+def gaps(series: pd.Series, *, name: str, role: str) -> npt.NDArray[np.bool_]:
+    """Return where a column has no value, bool (n,); InputError on a signalling NaN."""
+    try:
+        return series.isna().to_numpy()
+    except decimal.InvalidOperation as error:
+        raise InputError(
+            f"{role} {name!r} holds signalling NaN, which nothing can be compared with; "
+            "put None in their place"
+        ) from error
 
 
 def clean_column(
@@ -157,7 +168,7 @@ class _Gate:
         return series if isinstance(series.dtype, np.dtype) else pd.Series(present, series.index)
 
     def _object(self, series: pd.Series) -> pd.Series:
-        missing = series.isna().to_numpy()
+        missing = gaps(series, name=self._name, role=self._role)
         present = series.to_numpy()[~missing]
         types = set(map(type, present))
         if not types:

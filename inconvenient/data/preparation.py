@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from inconvenient.data.columns import clean_column, closest, is_numeric
+from inconvenient.data.columns import clean_column, closest, gaps, is_numeric
 from inconvenient.data.dataset import TASKS, Dataset
 from inconvenient.data.frames import as_frame
 from inconvenient.errors import InputError
@@ -183,7 +183,7 @@ def _groups(
         column, name = pd.Series(np.asarray(groups)), "groups"
         if len(column) != len(table):
             raise InputError(f"groups need one label per row, {len(table)}, got {len(column)}")
-    missing = column.isna().to_numpy()
+    missing = gaps(column, name=name, role="groups")
     if missing.any():
         raise InputError(
             f"groups {name!r} must name a cluster for every row, but {int(missing.sum())} are "
@@ -196,7 +196,7 @@ def _groups(
 
 
 def _rows_with_target(series: pd.Series, target: str, missing_target: str) -> tuple[IntArray, int]:
-    missing = series.isna().to_numpy()
+    missing = gaps(series, name=target, role="target")
     count = int(missing.sum())
     if count == len(series):
         raise InputError(f"target {target!r} is all missing ({count} rows); name another target")
