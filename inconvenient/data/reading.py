@@ -92,7 +92,7 @@ def _parquet(file: Path, raw: bytes) -> Any:
     import pyarrow.parquet as pq
 
     try:
-        return pq.read_table(pa.BufferReader(raw))
+        return pq.ParquetFile(pa.BufferReader(raw)).read()
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(f"{file} is no Parquet file: {reason}; export it anew") from error
