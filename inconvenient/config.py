@@ -1,8 +1,9 @@
-"""The parameter file as frozen records that reject missing, unknown and mistyped entries."""
+"""The parameter file as frozen records that reject bad entries, and where a checkout lies."""
 
 from __future__ import annotations
 
 import dataclasses
+import os
 import types
 import typing
 from pathlib import Path
@@ -23,7 +24,9 @@ __all__ = [
     "SplitParams",
     "TuningParams",
     "as_json",
+    "checkouts",
     "load_params",
+    "user_folder",
 ]
 
 R = TypeVar("R")
@@ -219,3 +222,23 @@ def as_json(record: Any) -> Any:
     if isinstance(record, tuple | list):
         return [as_json(v) for v in record]
     return record
+
+
+def checkouts() -> list[Path]:
+    """Return the checkouts at hand: around the current folder, then around this package."""
+    found: list[Path] = []
+    for start in (Path.cwd(), Path(__file__).resolve().parent):
+        for folder in (start, *start.parents):
+            if (folder / "params.yaml").is_file() and (folder / "dvc.yaml").is_file():
+                found.append(folder)
+                break
+    return list(dict.fromkeys(found))
+
+
+def user_folder() -> Path:
+    """Return where data and shifts lie without a checkout: $INCONVENIENT_HOME, or a default."""
+    named = os.environ.get("INCONVENIENT_HOME")
+    if named:
+        return Path(named)
+    share = os.environ.get("XDG_DATA_HOME")
+    return (Path(share) if share else Path.home() / ".local" / "share") / "inconvenient"

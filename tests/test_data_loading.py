@@ -20,7 +20,7 @@ def home(tmp_path, data_folder, monkeypatch):
     folder.mkdir(parents=True)
     for name in ("catalogue.parquet", "catalogue.sha256", "email_spam.parquet"):
         shutil.copyfile(data_folder / name, folder / name)
-    monkeypatch.setattr(loading, "_checkouts", list)
+    monkeypatch.setattr(loading, "checkouts", list)
     monkeypatch.setenv("INCONVENIENT_HOME", str(folder.parent))
     return folder
 

@@ -51,6 +51,7 @@ def engine_of(task, n=None, columns=None):
             features=names,
             feature_of=np.arange(-1, p - 1),
             removed=(),
+            dependencies=(),
             encoding=(),
             y_mean=0.0,
             y_scale=1.0,

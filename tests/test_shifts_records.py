@@ -57,7 +57,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     part = np.where(ids % 2 == 0, "pool", np.where(ids % 4 == 1, "filter", "report"))
     split = pd.DataFrame({"dataset": NAME, "row_id": ids, "part": part})
     write_frame(folder / "split" / "split.parquet", split)
-    monkeypatch.setattr(loading, "_checkouts", list)
+    monkeypatch.setattr(loading, "checkouts", list)
     monkeypatch.setenv("INCONVENIENT_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(inconvenient.data, "load_dataset", lambda name: table())
     return tmp_path / "home"

@@ -129,10 +129,11 @@ def _reference_score(
     linear = design.transform(dataset.X.iloc[rows]) @ reference.coefficients
     target = dataset.y[rows]
     if dataset.task == "regression":
-        return r2(target, linear[:, 0] * design.y_scale + design.y_mean)
+        values = target.astype(np.float64)
+        return r2(values, linear[:, 0] * design.y_scale + design.y_mean)
     if dataset.task == "binary":
         return auc(target == 1, linear[:, 0])
-    return macro_auc(target, softmax(linear, axis=1))
+    return macro_auc(target.astype(np.int64), softmax(linear, axis=1))
 
 
 def criteria(grid: GridParams) -> tuple[Criterion, ...]:

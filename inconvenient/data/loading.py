@@ -6,12 +6,12 @@ import difflib
 import functools
 import hashlib
 import json
-import os
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from inconvenient.config import checkouts, user_folder
 from inconvenient.data.dataset import Dataset
 from inconvenient.errors import InputError, NotAvailableError
 from inconvenient.store import read_frame
@@ -27,26 +27,6 @@ GROUP_COLUMN = "__group__"
 _WAY_OUT = "run `dvc pull data.dvc` in a checkout, or `inconvenient data build` to export it anew"
 
 
-def _checkouts() -> list[Path]:
-    """Return the folders that are a checkout: around the current folder, around this package."""
-    starts = [Path.cwd(), Path(__file__).resolve().parent]
-    found = []
-    for start in starts:
-        for folder in (start, *start.parents):
-            if (folder / "params.yaml").is_file() and (folder / "data.dvc").is_file():
-                found.append(folder)
-                break
-    return found
-
-
-def _home() -> Path:
-    named = os.environ.get("INCONVENIENT_HOME")
-    if named:
-        return Path(named)
-    share = os.environ.get("XDG_DATA_HOME")
-    return (Path(share) if share else Path.home() / ".local" / "share") / "inconvenient"
-
-
 def data_folder() -> Path:
     """Return the folder of the datasets: a checkout's own first, then the user's.
 
@@ -55,7 +35,7 @@ def data_folder() -> Path:
     NotAvailableError
         If neither holds a catalogue.
     """
-    folders = [root / "data" for root in (*_checkouts(), _home())]
+    folders = [root / "data" for root in (*checkouts(), user_folder())]
     for folder in folders:
         if (folder / CATALOGUE).is_file():
             return folder

@@ -96,6 +96,8 @@ class Design:
         Index into ``features``; -1 for the intercept.
     removed : tuple of str
         Constant and collinear design columns, by name.
+    dependencies : tuple of tuple of str
+        Per collinear column, the features that take part in its exact linear dependency.
     encoding : tuple of DesignColumn, length p - 1
         For ``transform``.
     y_mean, y_scale : float
@@ -110,6 +112,7 @@ class Design:
     features: tuple[str, ...]
     feature_of: IntArray
     removed: tuple[str, ...]
+    dependencies: tuple[tuple[str, ...], ...]
     encoding: tuple[DesignColumn, ...]
     y_mean: float
     y_scale: float
@@ -211,16 +214,33 @@ def _standardise(
     return X, records, [c.name for c, v in zip(columns, varies, strict=True) if not v]
 
 
-def _independent(X: FloatArray) -> IntArray:
-    """Return the indices of a maximal independent set of centred columns, ascending."""
-    from inconvenient.kernels.linalg import add_gram, independent_columns
+def _independent(X: FloatArray) -> tuple[IntArray, dict[int, list[int]]]:
+    """Choose a maximal independent set of standardised columns.
+
+    Returns
+    -------
+    kept : int64 (rank,)
+        Ascending.
+    repeats : dict of int to list of int
+        For each other column the kept ones that it is a combination of.
+    """
+    from inconvenient.kernels.linalg import add_gram, cholesky, independent_columns, solve
 
     p = X.shape[1]
     gram = np.zeros((p, p))
     add_gram(X, np.arange(len(X)), 1.0, gram)
     order = np.empty(p, dtype=np.int64)
     rank = independent_columns(gram, _COLLINEAR, order)
-    return np.sort(order[:rank])
+    kept = np.sort(order[:rank])
+    block = np.ascontiguousarray(gram[np.ix_(kept, kept)])
+    factor = np.empty_like(block)
+    cholesky(block, factor)
+    repeats = {}
+    weight = np.empty(rank)
+    for j in sorted(order[rank:].tolist()):
+        solve(factor, np.where(kept <= j, gram[j, kept], gram[kept, j]), weight)
+        repeats[j] = kept[np.abs(weight) > 1e-6].tolist()
+    return kept, repeats
 
 
 def build_design(
@@ -279,8 +299,8 @@ def build_design(
             )
         target = (target - y_mean) / y_scale
     standardised, records, removed = _standardise(_raw_columns(frame, rare_level_share), frame)
-    kept = _independent(standardised)
-    removed += [records[j].name for j in set(range(len(records))) - set(kept.tolist())]
+    kept, repeats = _independent(standardised)
+    removed += [records[j].name for j in repeats]
     if kept.size == 0:
         raise DesignError(
             f"at least one feature that varies was needed, but none of the {frame.shape[1]} does; "
@@ -302,6 +322,9 @@ def build_design(
             np.array([-1, *(features.index(c.feature) for c in encoding)], dtype=np.int64)
         ),
         removed=tuple(sorted(removed)),
+        dependencies=tuple(
+            tuple(sorted({records[k].feature for k in (j, *those)})) for j, those in repeats.items()
+        ),
         encoding=encoding,
         y_mean=y_mean,
         y_scale=y_scale,

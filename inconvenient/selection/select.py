@@ -11,28 +11,25 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from inconvenient.data import Dataset, as_frame, check_feature, prepare_table
 from inconvenient.errors import InputError, UnmetError
 from inconvenient.selection.chance import UniformFits
 from inconvenient.selection.criterion import Criterion
-from inconvenient.selection.design import Design, build_design
-from inconvenient.selection.engine import Engine
 from inconvenient.selection.finding import STRATEGIES, Finder, Found, achieved
-from inconvenient.selection.importance import importance, importance_bins
-from inconvenient.selection.reference import Aim, ReferenceModel, aim_at, fit_reference
+from inconvenient.selection.problem import (
+    Feature,
+    Problem,
+    choose_aim,
+    pose_problem,
+    required_size,
+)
+from inconvenient.selection.reference import Aim
 from inconvenient.selection.strategies import Trajectory, push, seed_sample, uniform_order
 
-__all__ = ["BINS", "Selection", "select", "trajectory"]
+__all__ = ["Selection", "select", "trajectory"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-Feature = str | tuple[str, str]
 
-BINS = ("top", "middle", "bottom")
-
-# The settings of a user's selection; the benchmark's own stand in params.yaml.
-_RARE_LEVEL_SHARE = 0.01
-_RIDGE = 1e-3
 _MIN_CLASS = 5
 
 
@@ -78,133 +75,19 @@ class Selection:
     message: str
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Problem:
-    """A user's table ready for selection."""
-
-    dataset: Dataset
-    design: Design
-    engine: Engine
-    reference: ReferenceModel
-    kept: IntArray  # positions in the input of the rows with a target
+def _count(value: Any, name: str) -> int:
+    """Return a whole number that is not negative, or raise InputError."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
+        raise InputError(f"{name} must be a whole number, 0 or more, got {value!r}")
+    return int(value)
 
 
-def _problem(X: Any, y: Any, task: str | None, missing_target: str) -> _Problem:
-    frame = as_frame(X)
-    target = _target_series(y, len(frame))
-    name = "target"
-    while name in frame.columns:
-        name += "_"
-    table = frame.reset_index(drop=True).assign(**{name: target})
-    dataset = prepare_table(table, target=name, task=task, missing_target=missing_target)
-    kept = np.flatnonzero(target.notna().to_numpy()).astype(np.int64)
-    design = build_design(
-        dataset.X,
-        dataset.y,
-        task=dataset.task,
-        n_classes=len(dataset.classes),
-        rare_level_share=_RARE_LEVEL_SHARE,
-    )
-    engine = Engine(design)
-    return _Problem(dataset, design, engine, fit_reference(engine, ridge=_RIDGE), kept)
-
-
-def _target_series(y: Any, rows: int) -> pd.Series:
-    series = y.reset_index(drop=True) if isinstance(y, pd.Series) else None
-    if series is None:
-        array = np.asarray(y)
-        if array.ndim == 2 and array.shape[1] == 1:
-            array = array[:, 0]
-        if array.ndim != 1:
-            raise InputError(
-                f"y must be one-dimensional, got {array.ndim} dimensions; pass one target column"
-            )
-        series = pd.Series(array)
-    if len(series) != rows:
-        raise InputError(f"X and y must have equally many rows, got {rows} and {len(series)}")
-    return series
-
-
-def _feature_columns(problem: _Problem, feature: Feature) -> tuple[str, IntArray]:
-    """Return the raw feature and its design columns, or raise InputError naming the column."""
-    level = None
-    if isinstance(feature, tuple):
-        if len(feature) != 2:
-            raise InputError(f"a feature with a level is a pair (column, level), got {feature!r}")
-        feature, level = str(feature[0]), str(feature[1])
-    check_feature(problem.dataset, feature)
-    design = problem.design
-    columns = design.columns_of(feature)
-    if level is not None:
-        wanted = f"{feature}={level}"
-        columns = np.array([j for j in columns if design.columns[j] == wanted], dtype=np.int64)
-        if not columns.size:
-            known = [design.columns[j].partition("=")[2] for j in design.columns_of(feature)]
-            raise InputError(
-                f"level {level!r} of column {feature!r} has no coefficient of its own; "
-                f"levels with one: {', '.join(known) or 'none'} (the most frequent level is the "
-                "base, rare ones are merged)"
-            )
-    if not columns.size:
-        raise InputError(
-            f"column {feature!r} has no coefficient: it repeats other columns (collinear) or "
-            "hardly varies; name another feature or drop the columns it repeats"
-        )
-    return feature, columns
-
-
-def _aim(
-    problem: _Problem, feature: Feature | None, bin: str | None, class_: Any
-) -> tuple[str, Aim]:
-    """Return a name for what is bent, and its entries."""
-    classes = problem.dataset.classes
-    code = None
-    if class_ is not None:
-        if problem.dataset.task != "multiclass":
-            raise InputError(f"class_ needs a multiclass target, got a {problem.dataset.task} one")
-        if str(class_) not in classes:
-            raise InputError(f"class_ must be one of {', '.join(classes)}, got {class_!r}")
-        code = int(classes.index(str(class_)))
-    if feature is not None and bin is not None:
-        raise InputError("feature and bin cannot both be given; choose one of them")
-    if feature is not None:
-        name, columns = _feature_columns(problem, feature)
-        return name, aim_at(problem.reference, [columns], code)
-    weights = importance(problem.dataset.X, problem.dataset.y, task=problem.dataset.task)
-    present = [f for f in problem.design.features if problem.design.columns_of(f).size]
-    if bin is None:
-        best = min(present, key=lambda f: (-weights[f], f))
-        return best, aim_at(problem.reference, [problem.design.columns_of(best)], code)
-    if bin not in BINS:
-        raise InputError(f"bin must be one of {', '.join(BINS)}, got {bin!r}")
-    bins = importance_bins(weights)
-    members = [f for f in present if bins[f] == bin]
-    if len(members) < 2:
-        raise InputError(
-            f"bin {bin!r} needs at least two features with a coefficient to bend as a group, "
-            f"got {len(members)} of {len(present)}; name a feature instead"
-        )
-    return f"bin:{bin}", aim_at(
-        problem.reference, [problem.design.columns_of(f) for f in members], code
-    )
-
-
-def _required_size(problem: _Problem, min_fraction: float) -> int:
-    if isinstance(min_fraction, bool) or not isinstance(min_fraction, int | float | np.number):
-        raise InputError(f"min_fraction must be a number in (0, 1], got {min_fraction!r}")
-    if not (math.isfinite(min_fraction) and 0.0 < min_fraction <= 1.0):
-        raise InputError(
-            f"min_fraction must be in (0, 1], got {min_fraction}; "
-            "give a share of the rows, not a row count"
-        )
-    n, free = problem.engine.n, problem.design.free_coefficients
-    size = math.ceil(min_fraction * n - 1e-9)
-    if size <= free:
-        raise InputError(
-            f"min_fraction {min_fraction} of {n} rows is {size} rows, but {free} coefficients need "
-            f"more than that; raise min_fraction above {free / n:.3f} or drop columns"
-        )
-    return size
+def _factor(value: Any) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+        raise InputError(f"factor must be a number, got {value!r}")
+    return float(value)
 
 
 def select(
@@ -285,16 +168,17 @@ def select(
     >>> s.verified
     True
     """
-    criterion = Criterion(operation, None if factor is None else float(factor), mode)
+    criterion = Criterion(operation, _factor(factor), mode)
+    seed, uniform_samples = _count(seed, "seed"), _count(uniform_samples, "uniform_samples")
     if strategy not in ("auto", *STRATEGIES):
         raise InputError(
             f"strategy must be auto or one of {', '.join(STRATEGIES)}, got {strategy!r}"
         )
     if on_unmet not in ("raise", "best"):
         raise InputError(f"on_unmet must be raise or best, got {on_unmet!r}")
-    problem = _problem(X, y, task, missing_target)
-    size = _required_size(problem, min_fraction)
-    name, aim = _aim(problem, feature, bin, class_)
+    problem = pose_problem(X, y, task, missing_target)
+    size = required_size(problem, min_fraction)
+    name, aim = choose_aim(problem, feature, bin, class_)
     if len(aim.columns) > 1 and mode == "band":
         raise InputError("mode 'band' needs a single feature, got a bin; use mode 'at_least'")
     if (aim.reference == 0.0).any():
@@ -324,7 +208,7 @@ def select(
 
 
 def _selection(
-    problem: _Problem,
+    problem: Problem,
     name: str,
     aim: Aim,
     criterion: Criterion,
@@ -416,8 +300,9 @@ def trajectory(
     """
     if direction not in (-1, 1):
         raise InputError(f"direction must be 1 or -1, got {direction!r}")
-    problem = _problem(X, y, task, "raise")
-    _, aim = _aim(problem, feature, None, class_)
+    seed = _count(seed, "seed")
+    problem = pose_problem(X, y, task, "raise")
+    _, aim = choose_aim(problem, feature, None, class_)
     n, free = problem.engine.n, problem.design.free_coefficients
     order = uniform_order(n, seed)
     start = seed_sample(problem.engine, order, min(n, max(20, 2 * free)))

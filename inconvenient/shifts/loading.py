@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import functools
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from inconvenient.config import checkouts, user_folder
 from inconvenient.errors import InputError, NotAvailableError
 from inconvenient.shifts.records import Shift, shift_from_row
 from inconvenient.shifts.schema import SHIFT_COLUMNS
@@ -30,28 +30,9 @@ _SPLIT = Path("split") / "split.parquet"
 _FILTER = Path("filter") / "filter.parquet"
 
 
-def _checkouts() -> list[Path]:
-    """Return the folders that are a checkout: around the current folder, around this package."""
-    found = []
-    for start in (Path.cwd(), Path(__file__).resolve().parent):
-        for folder in (start, *start.parents):
-            if (folder / "params.yaml").is_file() and (folder / "dvc.yaml").is_file():
-                found.append(folder)
-                break
-    return list(dict.fromkeys(found))
-
-
-def _home() -> Path:
-    named = os.environ.get("INCONVENIENT_HOME")
-    if named:
-        return Path(named)
-    data = os.environ.get("XDG_DATA_HOME")
-    return (Path(data) if data else Path.home() / ".local" / "share") / "inconvenient"
-
-
 def _roots() -> list[Path]:
     """Return where artefacts may lie; a checkout's own come first."""
-    return [root / "artefacts" for root in (*_checkouts(), _home())]
+    return [root / "artefacts" for root in (*checkouts(), user_folder())]
 
 
 def profile_folder(profile: str | None = None) -> Path:
