@@ -90,6 +90,7 @@ class CollateralParams:
 class ReportParams:
     """Block ``report``: which shifts and datasets the main tables hold."""
 
+    seed: int
     p_uniform_max: float
     min_reference_r2: float
     min_reference_auc: float

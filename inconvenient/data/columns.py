@@ -266,4 +266,7 @@ class _Gate:
             return f"{joint}name another target"
         if self._role == "groups":
             return f"{joint}name other groups"
-        return f"{joint}drop it (--drop {shlex.quote(self._name)}, drop=[{self._name!r}])"
+        return (
+            f"{joint}drop it (--drop {shlex.quote(self._name)}; in Python "
+            f"drop(columns=[{self._name!r}]))"
+        )

@@ -69,7 +69,7 @@ def prepare_table(
     Notes
     -----
     Constant and all-missing features stay: the design removes them. About 2 ms per 100,000
-    numbers or strings; columns of dtype object cost some ten times that.
+    numbers or strings; columns of dtype object cost some five times that.
     """
     if task is not None and task not in TASKS:
         raise InputError(f"task must be one of {', '.join(TASKS)} or None, got {task!r}")

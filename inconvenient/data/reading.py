@@ -63,7 +63,7 @@ def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
         raw = file.read_bytes()
     except OSError as error:
         raise InputError(f"{file} cannot be read: {error.strerror}; check its rights") from error
-    if not raw.strip():
+    if raw.isspace() or not raw:
         raise InputError(f"{file} is empty; a table needs a header and rows")
     table = _parquet(file, raw) if suffix in _PARQUET else _text(file, raw, _SEPARATORS[suffix])
     _check_names(file, [str(name) for name in table.column_names])
@@ -103,7 +103,7 @@ def _text(file: Path, raw: bytes, separator: str) -> Any:
     from pyarrow import csv as arrow_csv
 
     raw = raw.removeprefix(_BOM)
-    if not raw.strip():
+    if raw.isspace() or not raw:
         raise InputError(f"{file} is empty; a table needs a header and rows")
     try:
         raw.decode("utf-8")

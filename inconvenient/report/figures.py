@@ -198,7 +198,7 @@ def _price_bars(
         low, high = interval(
             medians,
             material.family(),
-            seed=material.params.filter.seed,
+            seed=material.params.report.seed,
             label=f"{label}/{part}",
         )
         if np.isfinite(low):

@@ -46,7 +46,7 @@ def _with_intervals(row: Row, scores: pd.DataFrame, material: Material, label: s
         row[f"{part}_low"], row[f"{part}_high"] = interval(
             dataset_medians(scores, part),
             material.family(),
-            seed=material.params.filter.seed,
+            seed=material.params.report.seed,
             label=f"{label}/{part}",
         )
     return row

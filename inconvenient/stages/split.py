@@ -29,5 +29,6 @@ def main(run: Run) -> None:
                 sizes[part] = len(ids)
                 parts.append(pd.DataFrame({"dataset": name, "row_id": ids, "part": part}))
         facts = {"dataset": name, "family": dataset.family, "status": status}
+        facts["hash"] = dataset.hash
         outcomes.append({**facts, "rows": len(dataset.frame), **sizes})
     run.write({"split": stack(parts), "datasets": pd.DataFrame(outcomes)}, PARAMETERS)
