@@ -53,7 +53,10 @@ DAYS = pd.date_range("2020-01-01", periods=N)
 
 # column or its values, the words of the refusal
 FEATURES: dict[str, tuple[Any, str]] = {
-    "datetime": (DAYS, r"feature 'when' .*holds dates or times \(datetime64.*--drop when, drop="),
+    "datetime": (
+        DAYS,
+        r"feature 'when' .*holds dates or times \(datetime64.*--drop when; in Python drop",
+    ),
     "datetime with zone": (DAYS.tz_localize("UTC"), "'when' .*dates or times .*--drop when"),
     "all NaT": (pd.Series([pd.NaT] * N), "'when' .*dates or times .*--drop when"),
     "timedelta": (DAYS - DAYS[0], "'when' .*dates or times .*timedelta"),
