@@ -41,17 +41,14 @@ $(BIN)/python: | check
 	@echo 'making $(VENV) with $(PYTHON)'
 	@"$(PYTHON)" -m venv $(VENV)
 
-# The backend first, pinned like the rest, instead of an unpinned one in an isolated build.
 $(VENV)/.stamp-run: pyproject.toml constraints.txt | $(BIN)/python
 	@echo 'installing what the quick profile needs'
-	@$(PIP) hatchling editables
-	@$(PIP) --no-build-isolation --editable '.[quick]'
+	@$(PIP) --editable '.[quick]'
 	@touch $@
 
 $(VENV)/.stamp-test: pyproject.toml constraints.txt | $(BIN)/python
 	@echo 'installing what the tests need'
-	@$(PIP) hatchling editables
-	@$(PIP) --no-build-isolation --editable '.[quick,build,dev]'
+	@$(PIP) --editable '.[quick,build,dev]'
 	@touch $@ $(VENV)/.stamp-run
 
 data/catalogue.parquet: data.dvc | $(VENV)/.stamp-run
