@@ -102,9 +102,8 @@ class Dataset:
             numbers = values.to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
             numbers.flags.writeable = False
             return numbers
-        position = {name: code for code, name in enumerate(self.classes)}
-        codes = values.astype(object).map(lambda value: position.get(str(value), -1))
-        array = codes.to_numpy(dtype=np.int64, copy=True)
+        named = pd.Categorical(values.astype(str), categories=list(self.classes))
+        array = named.codes.astype(np.int64)
         if (array < 0).any():
             row = int(np.argmax(array < 0))
             raise InputError(
