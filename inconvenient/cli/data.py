@@ -8,13 +8,12 @@ from typing import Annotated, Any
 import typer
 
 from inconvenient.cli.output import AsJson, print_facts, print_json, print_table, records
+from inconvenient.config import checkouts
 from inconvenient.errors import InputError
 
 __all__ = ["app"]
 
 app = typer.Typer(help="List, show, build and verify the datasets.", no_args_is_help=True)
-
-_CHECKOUT = Path(__file__).resolve().parents[2]
 
 Folder = Annotated[
     Path | None, typer.Option(help="Folder of the datasets; data/ of the checkout by default.")
@@ -114,6 +113,7 @@ def verify(folder: Folder = None, as_json: AsJson = False) -> None:
 def _folder(folder: Path | None) -> Path:
     if folder is not None:
         return folder
-    if not (_CHECKOUT / "dvc.yaml").is_file():
-        raise InputError("there is no checkout around this package; name a folder with --folder")
-    return _CHECKOUT / "data"
+    found = checkouts()
+    if not found:
+        raise InputError("there is no checkout around this folder; name a folder with --folder")
+    return found[0] / "data"

@@ -14,6 +14,7 @@ import typer
 
 from inconvenient import __version__
 from inconvenient.cli.output import AsJson, print_json
+from inconvenient.config import checkouts
 from inconvenient.errors import InconvenientError
 
 __all__ = ["doctor"]
@@ -37,7 +38,6 @@ def doctor(as_json: AsJson = False) -> None:
     """Report versions, folders and extras; fail if something that is needed is amiss."""
     from inconvenient.store import Store
 
-    checkout = Path(__file__).resolve().parents[2]
     store = Store().root
     facts: dict[str, Any] = {
         "inconvenient": __version__,
@@ -45,7 +45,7 @@ def doctor(as_json: AsJson = False) -> None:
         "cores": os.cpu_count(),
         "libraries": {name: _version(name) for name in BASE},
         "extras": {name: _missing(modules) for name, modules in EXTRAS.items()},
-        "checkout": str(checkout) if (checkout / "dvc.yaml").is_file() else None,
+        "checkouts": list(map(str, checkouts())),
         "datasets": _datasets(),
         "store": {"folder": str(store), "problem": _unwritable(store)},
         "kernels": _kernels(),
@@ -68,7 +68,7 @@ def _print(facts: dict[str, Any]) -> None:
     for name, missing in facts["extras"].items():
         say = f"lacks {', '.join(missing)}: pip install 'inconvenient[{name}]'"
         typer.echo(f"extra        {name}: {say if missing else 'installed'}")
-    typer.echo(f"checkout     {facts['checkout'] or 'none'}")
+    typer.echo(f"checkouts    {', '.join(facts['checkouts']) or 'none'}")
     typer.echo(f"datasets     {facts['datasets']}")
     typer.echo(f"store        {facts['store']['folder']}")
     typer.echo(f"kernels      {facts['kernels']['says']}")

@@ -8,11 +8,10 @@ from typing import Annotated
 import typer
 
 from inconvenient.cli.output import AsJson, print_json
+from inconvenient.config import checkouts, user_folder
 from inconvenient.errors import MissingDependencyError, NotAvailableError
 
 __all__ = ["report"]
-
-_CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 def report(
@@ -23,13 +22,15 @@ def report(
     as_json: AsJson = False,
 ) -> None:
     """Say where the report of a profile is."""
+    found = checkouts()
     if rebuild:
-        _repro(profile)
-    page = _CHECKOUT / "artefacts" / profile / "report" / "report.html"
-    if not page.is_file():
+        _repro(profile, found)
+    places = [root / "artefacts" / profile / "report" for root in (*found, user_folder())]
+    page = next((p / "report.html" for p in places if (p / "report.html").is_file()), None)
+    if page is None:
         raise NotAvailableError(
-            f"there is no report at {page}; run `make run` or `dvc repro report@{profile}` in a "
-            "checkout, or `dvc pull`"
+            f"there is no report in {' or '.join(map(str, places))}; run `make run` or "
+            f"`dvc repro report@{profile}` in a checkout, or `dvc pull`"
         )
     if as_json:
         print_json({"report": str(page), "tables": str(page.with_name("tables.json"))})
@@ -37,21 +38,19 @@ def report(
         typer.echo(str(page))
 
 
-def _repro(profile: str) -> None:
+def _repro(profile: str, found: list[Path]) -> None:
     import importlib.util
     import os
     import subprocess
     import sys
 
-    if not (_CHECKOUT / "dvc.yaml").is_file():
-        raise NotAvailableError(
-            f"a report is made in a checkout, and {_CHECKOUT} is none; clone the repository"
-        )
+    if not found:
+        raise NotAvailableError("a report is made in a checkout; clone the repository first")
     if importlib.util.find_spec("dvc") is None:
         raise MissingDependencyError("DVC is needed; pip install 'inconvenient[quick]'")
     # The stages call `python`; it must be this one.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     command = [sys.executable, "-m", "dvc", "repro", f"report@{profile}"]
-    done = subprocess.run(command, cwd=_CHECKOUT, env={**os.environ, "PATH": path}, check=False)
+    done = subprocess.run(command, cwd=found[0], env={**os.environ, "PATH": path}, check=False)
     if done.returncode:
         raise typer.Exit(done.returncode)
