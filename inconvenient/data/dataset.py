@@ -102,8 +102,7 @@ class Dataset:
             numbers = values.to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
             numbers.flags.writeable = False
             return numbers
-        named = pd.Categorical(values.astype(str), categories=list(self.classes))
-        array = named.codes.astype(np.int64)
+        array = pd.Index(self.classes).get_indexer(values.astype(str)).astype(np.int64)
         if (array < 0).any():
             row = int(np.argmax(array < 0))
             raise InputError(
