@@ -13,6 +13,7 @@ from numba import config, njit, types
 from numba.core import caching
 
 __all__ = [
+    "CACHE_FOLDER",
     "FLAGS",
     "MATRIX",
     "MATRIX_OUT",
@@ -74,7 +75,8 @@ def _cache_folder() -> Path | None:
     return None
 
 
-_FOLDER = None if config.DISABLE_JIT else _cache_folder()
+#: Where compiled code is kept; None without the JIT or without a folder that can be written.
+CACHE_FOLDER = None if config.DISABLE_JIT else _cache_folder()
 
 
 class _Locator(caching._CacheLocator):  # type: ignore[misc]
@@ -84,7 +86,7 @@ class _Locator(caching._CacheLocator):  # type: ignore[misc]
         self._line = py_func.__code__.co_firstlineno
 
     def get_cache_path(self) -> str:
-        return str(_FOLDER)
+        return str(CACHE_FOLDER)
 
     def get_source_stamp(self) -> str:
         return _DIGEST
@@ -127,7 +129,7 @@ def kernel(signature: Any) -> Callable[[Callable[..., Any]], Any]:
         compiled = njit(py_func)
         if config.DISABLE_JIT:
             return compiled
-        if _FOLDER is not None:
+        if CACHE_FOLDER is not None:
             compiled._cache = _Cache(py_func)
         compiled.compile(signature)
         compiled.disable_compile()

@@ -111,6 +111,6 @@ def _kernels() -> dict[str, Any]:
         from inconvenient.kernels import jit
     except Exception as error:
         return {"says": "cannot be loaded", "problem": f"kernels cannot be loaded: {error}"}
-    folder = jit._FOLDER
+    folder = jit.CACHE_FOLDER
     says = f"compiled code is kept in {folder}" if folder else "compiled anew in every process"
     return {"says": says, "problem": None}

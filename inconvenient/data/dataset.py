@@ -102,7 +102,8 @@ class Dataset:
             numbers = values.to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
             numbers.flags.writeable = False
             return numbers
-        array = pd.Index(self.classes).get_indexer(values.astype(str)).astype(np.int64)
+        labels = pd.Index(values.astype(str))
+        array = pd.Index(self.classes).get_indexer(labels).astype(np.int64)
         if (array < 0).any():
             row = int(np.argmax(array < 0))
             raise InputError(

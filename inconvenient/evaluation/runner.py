@@ -113,18 +113,13 @@ def score_units(
                     model=model.name,
                     setting=setting,
                     seed=seed,
-                    libraries=_versions(model.requires),
+                    libraries=library_versions(*model.requires),
                 )
                 arguments = (name, dataset.hash, role, batch, test, model, setting, seed)
                 work = sum(item.rows.size for item in batch) * max(1, len(dataset.classes))
                 sized.append((work, Unit(key, _score_default, arguments)))
     sized.sort(key=lambda pair: -pair[0])
     return [unit for _, unit in sized]
-
-
-@functools.cache
-def _versions(requires: tuple[str, ...]) -> dict[str, str]:
-    return library_versions(*requires)
 
 
 @functools.lru_cache(maxsize=2)
@@ -235,7 +230,7 @@ def tuned_units(
                     model=model.name,
                     trials=tuning.trials,
                     seed=seed,
-                    libraries=_versions((*model.requires, "optuna")),
+                    libraries=library_versions(*model.requires, "optuna"),
                 )
                 arguments = (name, dataset.hash, role, batch, test, model, tuning.trials, seed)
                 fits = tuning.trials + len(batch)
