@@ -9,12 +9,13 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint
 REPORT := artefacts/$(PROFILE)/report/report.html
 
 .DELETE_ON_ERROR:
-.PHONY: help check data run test test-jit test-nojit lint format bench clean
+.PHONY: help check data run reproduce test test-jit test-nojit lint format bench clean
 
 help:
 	@echo 'make run         build .venv, pull the data, run the quick profile, say where the report is'
 	@echo 'make test        build .venv, pull the data, run the tests, then their fast part without the JIT'
 	@echo 'make test-nojit  the fast part of the tests with NUMBA_DISABLE_JIT=1'
+	@echo 'make reproduce   recompute the profile from nothing and compare every artefact with dvc.lock'
 	@echo 'make lint        ruff check, ruff format --check, mypy --strict'
 	@echo 'make format      let ruff sort imports and format'
 	@echo 'make bench       time the kernels beside their naive versions and known libraries'
@@ -58,15 +59,29 @@ data/catalogue.parquet: data.dvc | $(VENV)/.stamp-run
 
 data: data/catalogue.parquet
 
+# What the tests recompute in part; a profile that was made here stays as it is.
+artefacts/quick/shifts/shifts.parquet: | $(VENV)/.stamp-run
+	@echo 'pulling the published shifts from dvc-store/'
+	@$(BIN)/dvc pull --quiet shifts@quick
+
 run: check $(VENV)/.stamp-run data
 	@mkdir -p logs
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/dvc repro report@$(PROFILE)
 	@echo 'report: $(CURDIR)/$(REPORT)'
 	@echo 'stage times: $(CURDIR)/logs/stages.jsonl'
 
+# With an empty record store; INCONVENIENT_WORKERS=1 shows that the number of processes does not matter.
+reproduce: check $(VENV)/.stamp-run data
+	@rm -rf .store-reproduce && mkdir -p logs
+	PATH="$(CURDIR)/$(BIN):$$PATH" INCONVENIENT_STORE="$(CURDIR)/.store-reproduce" \
+	  $(BIN)/dvc repro --force --no-run-cache report@$(PROFILE)
+	@rm -rf .store-reproduce
+	git diff --exit-code dvc.lock
+	@echo 'every artefact of $(PROFILE) has the bytes that dvc.lock names'
+
 test: test-jit test-nojit
 
-test-jit: check $(VENV)/.stamp-test data
+test-jit: check $(VENV)/.stamp-test data artefacts/quick/shifts/shifts.parquet
 	$(BIN)/python -m pytest
 
 test-nojit: check $(VENV)/.stamp-test data
