@@ -87,6 +87,10 @@ FEATURES: dict[str, tuple[Any, str]] = {
         "'when' .*30 are infinite",
     ),
     "infinite float32": (np.full(N, np.inf, dtype=np.float32), "'when' .*60 are infinite"),
+    "category with infinity": (
+        pd.Categorical(np.where(np.arange(N) == 7, np.inf, 1.0)),
+        "'when' .*1 is infinite, first inf in row 7",
+    ),
     "huge": (np.full(N, 1e200), r"'when' .*60 are larger than 1e100.*rescale"),
     "integers": (
         2**53 + np.arange(N),
@@ -98,6 +102,12 @@ FEATURES: dict[str, tuple[Any, str]] = {
     "integers and gaps": (pd.array([2**60, None] * (N // 2), dtype="Int64"), r"beyond 2\^53"),
     "fractions": (objects(fractions.Fraction(10**400, 3)), "'when' .*no float64.*rescale"),
     "decimals": (objects(decimal.Decimal("1e400")), "'when' .*60 are infinite"),
+    "no Unicode": (objects("\ud800", "b"), "'when' .*text that is no Unicode .*decode"),
+    "a mixture and no Unicode": (objects("\ud800", 1), "'when' .*text that is no Unicode"),
+    "category and no Unicode": (
+        pd.Categorical(objects("\ud800", "b")),
+        "'when' .*text that is no Unicode",
+    ),
     "signalling NaN": (objects(decimal.Decimal("sNaN"), 1.5), "'when' holds signalling NaN"),
 }
 
@@ -112,6 +122,11 @@ def test_feature_that_cannot_be_used_is_named(case: str) -> None:
 
 TARGETS: dict[str, tuple[Any, dict[str, Any], str]] = {
     "constant": (1.5, {}, r"target 'price' must vary, but it is constant \(1.5, 60 rows\)"),
+    "constant once a string": (
+        pd.Categorical(objects("1", 1)),
+        {},
+        r"target 'price' must vary, but it is constant \(1, as a string\)",
+    ),
     "constant string": ("a", {}, r"target 'price' must vary, but it is constant \(a, 60 rows\)"),
     "all missing": (np.nan, {}, r"target 'price' is all missing \(60 rows\); name another"),
     "all missing, dropped": (None, {"missing_target": "drop"}, "'price' is all missing"),
@@ -190,6 +205,11 @@ ARGUMENTS: dict[str, tuple[Callable[[], Any], str]] = {
     "absent groups": (lambda: prepare(table(), groups="ages"), "groups 'ages' is no .*'age'"),
     "target groups": (lambda: prepare(table(), groups="price"), "groups 'price' is the target"),
     "short groups": (lambda: prepare(table(), groups=[1, 2]), "one label per row, 60, got 2"),
+    "table of groups": (
+        lambda: prepare(table(), groups=np.zeros((N, 2))),
+        r"groups need one label per row, 60, got shape \(60, 2\)",
+    ),
+    "ragged groups": (lambda: prepare(table(), groups=[[1], [1, 2]]), "one label per row, got"),
     "missing groups": (
         lambda: prepare(table(house=objects("a", None)), groups="house"),
         "groups 'house' must name a cluster .*30 are missing, first in row 1",
@@ -258,6 +278,11 @@ def test_column_becomes_plain(case: str) -> None:
     assert str(result.dtype) == dtype
     want = pd.Series([expected[i % len(expected)] for i in range(N)], dtype=dtype, name="extra")
     pd.testing.assert_series_equal(result, want)
+
+
+def test_level_that_no_row_has_is_ignored() -> None:
+    values = pd.Categorical([1.0, 2.0] * (N // 2), categories=[1.0, 2.0, np.inf])
+    assert prepare(table(extra=values)).features[-1] == "extra"
 
 
 @pytest.mark.parametrize(
@@ -409,6 +434,10 @@ def test_as_frame_names_columns_by_position() -> None:
         (np.zeros((2, 0)), "at least one column"),
         (pd.DataFrame(index=[0, 1]), "at least one column"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), "must differ, but 'a' occurs more than once;"),
+        (
+            pd.DataFrame([[1, 2]], columns=pd.Index(["a", "\ud800"], dtype=object)),
+            r"name '\\ud800' is no Unicode.*rename",
+        ),
         (pd.DataFrame([[1, 2]], columns=[1, "1"]), "'1' occurs more than once once they are str"),
     ],
 )
@@ -421,6 +450,8 @@ def test_record_is_complete() -> None:
     dataset = prepare(table(), name="mine")
     assert dataset.name == "mine"
     assert dataclasses.is_dataclass(dataset)
+    assert dataset != prepare(table(), name="mine")  # by identity: frames have no truth value
+    assert {dataset: 1}[dataset] == 1
     assert dataset.features == ["age", "height", "region"]
 
 

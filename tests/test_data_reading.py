@@ -40,6 +40,19 @@ CASES: dict[str, tuple[str, bytes, str]] = {
         r"t\.csv, line 3, column 'city': byte 0xfc is no UTF-8 text; save the file as UTF-8",
     ),
     "latin-1 header": ("t.csv", b"id,gr\xf6\xdfe\n1,2\n", r"t\.csv, line 1: byte 0xf6"),
+    "latin-1 with line ends of old": (
+        "t.csv",
+        b"id,city\r1,Bonn\r2,M\xfcnchen\r",
+        r"t\.csv, line 3, column 'city': byte 0xfc is no UTF-8 text",
+    ),
+    "latin-1 after a long field": (
+        "t.csv",
+        b"a,b\r\n1,2\r\n" + b"x" * 140_000 + b"\xfc,2\r\n",
+        r"t\.csv, line 3: byte 0xfc",
+    ),
+    "one long word": ("t.csv", b"x" * 140_000, r"line 1 is no header of a CSV table: field larger"),
+    "zero bytes": ("t.csv", "a,b\n1,2\n".encode("utf-16-le"), "line 1: a zero byte is no text"),
+    "header without a line end": ("t.csv", b"a,b", r"t\.csv holds a header and no rows"),
     "utf-16": ("t.csv", "a,b\n1,2\n".encode("utf-16"), "must be UTF-8, got UTF-16"),
     "long integers": (
         "t.csv",
@@ -119,6 +132,16 @@ def test_text_and_parquet_are_one_table(tmp_path: Path, cancer: pd.DataFrame) ->
         read = read_table(tmp_path / name)
         assert read.columns.tolist() == frame.columns.tolist()
         assert prepare_table(read, target="diagnosis").hash == wanted.hash
+
+
+def test_what_pandas_wrote_beside_the_columns_is_not_needed(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": [1.0, 2.0], "g": ["x", "y"]})
+    frame.set_index("g").to_parquet(tmp_path / "t.parquet")
+    assert sorted(read_table(tmp_path / "t.parquet").columns) == ["a", "g"]
+    raw = (tmp_path / "t.parquet").read_bytes()
+    for word in (b"index_columns", b"numpy_type", b"pandas_version"):
+        (tmp_path / "t.parquet").write_bytes(raw.replace(word, word[::-1]))
+        assert len(read_table(tmp_path / "t.parquet")) == 2
 
 
 def test_dates_are_refused_from_text_and_parquet_alike(

@@ -127,7 +127,10 @@ class _Gate:
         if isinstance(dtype, pd.SparseDtype):
             return self.clean(pd.Series(np.asarray(series), index=series.index))
         if isinstance(dtype, pd.CategoricalDtype):
-            self.clean(pd.Series(dtype.categories))
+            codes, first = np.unique(series.cat.codes.to_numpy(), return_index=True)
+            rows = first[codes >= 0] if self._rows is None else self._rows[first[codes >= 0]]
+            levels = pd.Series(dtype.categories[codes[codes >= 0]])
+            _Gate(self._name, self._role, rows).clean(levels)
             return series
         if isinstance(dtype, pd.PeriodDtype) or dtype.kind in "mM":
             raise self._refuse(f"holds dates or times ({dtype})", "turn it into numbers")
@@ -174,6 +177,7 @@ class _Gate:
         if not types:
             return pd.Series(np.full(len(series), np.nan), index=series.index)
         if all(issubclass(t, str) for t in types):
+            self._check_text(present)
             return series.where(~missing, np.nan) if missing.any() else series
         if all(issubclass(t, _BOOLEANS) for t in types):
             return self._boolean(series)
@@ -182,6 +186,7 @@ class _Gate:
         self._check_types(types)
         values = np.full(len(series), np.nan, dtype=object)
         values[~missing] = [str(value) for value in present]
+        self._check_text(values[~missing])
         return pd.Series(values, index=series.index, dtype=object)
 
     def _numbers(
@@ -224,6 +229,14 @@ class _Gate:
                 f"holds objects that are neither numbers nor strings ({', '.join(others)})",
                 "turn them into strings with astype(str)",
             )
+
+    def _check_text(self, present: Any) -> None:
+        try:
+            "".join(present).encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise self._refuse(
+                f"holds text that is no Unicode ({error.reason})", "decode it anew"
+            ) from error
 
     def _check_integers(self, low: int, high: int) -> None:
         if max(-low, high) > LARGEST_INTEGER:

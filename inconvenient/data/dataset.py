@@ -18,7 +18,7 @@ FloatArray = npt.NDArray[np.float64]
 TASKS = ("regression", "binary", "multiclass")
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Dataset:
     """A named raw table with its target column and task.
 

@@ -48,6 +48,13 @@ def as_frame(X: Any) -> pd.DataFrame:
             f"{'occurs' if len(repeated) == 1 else 'occur'} more than once{reason}; "
             "rename or drop the repeated columns"
         )
+    for name in names:
+        try:
+            name.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise InputError(
+                f"column name {name!a} is no Unicode ({error.reason}); rename the column"
+            ) from error
     if any(type(name) is not str for name in frame.columns):
         frame = frame.copy(deep=False)
         frame.columns = pd.Index(names)

@@ -180,9 +180,14 @@ def _groups(
             raise InputError(f"groups {groups!r} is the target; name another column")
         column, name = table[groups], groups
     else:
-        column, name = pd.Series(np.asarray(groups)), "groups"
-        if len(column) != len(table):
-            raise InputError(f"groups need one label per row, {len(table)}, got {len(column)}")
+        try:
+            labels = np.asarray(groups)
+        except ValueError as error:
+            raise InputError(f"groups need one label per row, got rows: {error}") from error
+        if labels.shape != (len(table),):
+            got = f"{labels.size}" if labels.ndim == 1 else f"shape {labels.shape}"
+            raise InputError(f"groups need one label per row, {len(table)}, got {got}")
+        column, name = pd.Series(labels), "groups"
     missing = gaps(column, name=name, role="groups")
     if missing.any():
         raise InputError(
@@ -247,6 +252,11 @@ def _classes(
     position = {label: i for i, label in enumerate(classes)}
     codes = np.array([position[label] for label in names])[codes]
     counts = np.bincount(codes, minlength=len(classes))
+    if len(classes) == 1:
+        raise InputError(
+            f"target {target!r} must vary, but it is constant ({classes[0]:.40}, as a string); "
+            "name another target"
+        )
     if task == "binary" and len(classes) != 2:
         way = "regression" if numeric else "multiclass"
         raise InputError(

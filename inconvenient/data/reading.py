@@ -40,8 +40,9 @@ def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Column names as they are in the file. In text, gaps are what pandas takes for one, and
-        dates are recognised, so that a CSV is no different from a Parquet file.
+        Column names as they are in the file; a named pandas index that a Parquet file holds is a
+        column, as it is in a CSV. In text, gaps are what pandas takes for one, and dates written
+        2026-11-30 are recognised, so that a CSV is no different from a Parquet file.
 
     Raises
     ------
@@ -109,8 +110,13 @@ def _text(file: Path, raw: bytes, separator: str) -> Any:
         raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise _undecodable(file, raw, separator, error.start) from error
-    header, separator = _header(raw, separator)
+    if b"\0" in raw:
+        line = _line(raw, raw.index(b"\0"))
+        raise InputError(f"{file}, line {line}: a zero byte is no text; save the file as UTF-8")
+    header, separator = _header(file, raw, separator)
     _check_names(file, header)
+    if b"\n" not in raw and b"\r" not in raw:
+        raise InputError(f"{file} holds a header and no rows; a table needs rows")
     options = {
         "read_options": arrow_csv.ReadOptions(use_threads=True),
         # Line breaks within quotes cost the parser its threads.
@@ -138,26 +144,39 @@ def _text(file: Path, raw: bytes, separator: str) -> Any:
     return table
 
 
-def _header(raw: bytes, separator: str) -> tuple[list[str], str]:
+def _header(file: Path, raw: bytes, separator: str) -> tuple[list[str], str]:
     """Return the names in the first row that is not blank, and the separator."""
     text = raw[: 1 << 20].decode("utf-8", "replace").lstrip("\r\n")
     if not separator:
         first = text.splitlines()[0]
         separator = next((s for s in ",;\t|" if s in first), ",")
-    return next(csv.reader(io.StringIO(text, newline=""), delimiter=separator)), separator
+    try:
+        return next(csv.reader(io.StringIO(text, newline=""), delimiter=separator)), separator
+    except csv.Error as error:
+        raise InputError(
+            f"{file}, line 1 is no header of a CSV table: {error}; export it anew"
+        ) from error
+
+
+def _line(raw: bytes, position: int) -> int:
+    """Return the number of a byte's line, counted from 1; old line ends count, too."""
+    before = raw[:position]
+    return before.count(b"\n") + before.count(b"\r") - before.count(b"\r\n") + 1
 
 
 def _undecodable(file: Path, raw: bytes, separator: str, position: int) -> InputError:
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return InputError(f"{file} must be UTF-8, got UTF-16; save it as UTF-8")
-    start = raw.rfind(b"\n", 0, position) + 1
-    header, separator = _header(raw, separator)
+    start = max(raw.rfind(b"\n", 0, position), raw.rfind(b"\r", 0, position)) + 1
+    header, separator = _header(file, raw, separator)
     before = raw[start:position].decode("utf-8", "replace")
-    column = len(next(csv.reader([before], delimiter=separator), [""])) - 1
+    try:
+        column = len(next(csv.reader([before], delimiter=separator), [""])) - 1
+    except csv.Error:  # a field of more than 131,072 characters
+        column = -1
     named = f", column {header[column]!r}" if start and 0 <= column < len(header) else ""
-    line = raw.count(b"\n", 0, position) + 1
     return InputError(
-        f"{file}, line {line}{named}: byte 0x{raw[position]:02x} is "
+        f"{file}, line {_line(raw, position)}{named}: byte 0x{raw[position]:02x} is "
         "no UTF-8 text; save the file as UTF-8"
     )
 
@@ -225,8 +244,11 @@ def _frame(table: Any) -> pd.DataFrame:
         pa.int64(): pd.Int64Dtype(),
         pa.uint64(): pd.UInt64Dtype(),
     }
-    frame: pd.DataFrame = table.to_pandas(types_mapper=nullable.get)
-    frame = frame.reset_index(drop=True)
+    unnamed = [c for c in table.column_names if re.fullmatch(r"__index_level_\d+__", c)]
+    # What pandas wrote beside the columns could turn some into an index, or be damaged.
+    frame: pd.DataFrame = table.drop_columns(unnamed).to_pandas(
+        types_mapper=nullable.get, ignore_metadata=True
+    )
     for name in frame.columns:
         series = frame[name]
         if not isinstance(series.dtype, pd.Int64Dtype | pd.UInt64Dtype):

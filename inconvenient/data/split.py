@@ -22,7 +22,7 @@ MIN_CLASS_HALF = 5
 DECILES = 10
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Split:
     """Row ids of the pool and of the two halves of the population test set.
 
