@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from inconvenient.data import Dataset, list_datasets, load_dataset
+    from inconvenient.selection.sampler import ConvenienceSampler
     from inconvenient.selection.select import Selection, select, trajectory
     from inconvenient.shifts import Shift, list_shifts, load_shift
 
 __all__ = [
+    "ConvenienceSampler",
     "Dataset",
     "Selection",
     "Shift",
@@ -30,6 +32,7 @@ _HOME = {
     "Dataset": "inconvenient.data",
     "list_datasets": "inconvenient.data",
     "load_dataset": "inconvenient.data",
+    "ConvenienceSampler": "inconvenient.selection.sampler",
     "Selection": "inconvenient.selection.select",
     "select": "inconvenient.selection.select",
     "trajectory": "inconvenient.selection.select",
