@@ -201,3 +201,15 @@ def test_refusal_names_the_column_and_the_way_out(case: str) -> None:
         call()
     pd.testing.assert_frame_equal(X, before[0])
     pd.testing.assert_series_equal(Y, before[1])
+
+
+def test_masked_targets_are_gaps_and_ragged_ones_are_refused() -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
+    y = np.ma.masked_array(X["a"].to_numpy() + rng.normal(size=60), mask=np.arange(60) < 5)
+    with pytest.raises(InputError, match="5 of 60 are missing"):
+        select(X, y)
+    chosen = select(X, y, missing_target="drop", min_fraction=0.5, on_unmet="raise")
+    assert chosen.indices.min() >= 5
+    with pytest.raises(InputError, match="got a ragged one"):
+        select(X, [1, [2, 3]] * 30)

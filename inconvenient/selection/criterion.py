@@ -55,11 +55,11 @@ class Criterion:
     mode: str = "at_least"
 
     def __post_init__(self) -> None:
-        if self.operation not in OPERATIONS:
+        if not isinstance(self.operation, str) or self.operation not in OPERATIONS:
             raise InputError(
                 f"operation must be one of {', '.join(OPERATIONS)}, got {self.operation!r}"
             )
-        if self.mode not in MODES:
+        if not isinstance(self.mode, str) or self.mode not in MODES:
             raise InputError(f"mode must be one of {', '.join(MODES)}, got {self.mode!r}")
         if self.operation == "flip":
             if self.factor is not None:

@@ -64,7 +64,12 @@ def pose_problem(X: Any, y: Any, task: str | None, missing_target: str) -> Probl
 def _target_series(y: Any, rows: int) -> pd.Series:
     series = y.reset_index(drop=True) if isinstance(y, pd.Series) else None
     if series is None:
-        array = np.asarray(y)
+        if isinstance(y, np.ma.MaskedArray):
+            y = pd.array(y.tolist())  # None where masked
+        try:
+            array = np.asarray(y)
+        except ValueError as error:
+            raise InputError(f"y must be one target column, got a ragged one ({error})") from error
         if array.ndim == 2 and array.shape[1] == 1:
             array = array[:, 0]
         if array.ndim != 1:

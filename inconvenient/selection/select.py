@@ -85,7 +85,7 @@ def _count(value: Any, name: str) -> int:
 def _factor(value: Any) -> float | None:
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise InputError(f"factor must be a number, got {value!r}")
     return float(value)
 
