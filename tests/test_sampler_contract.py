@@ -278,6 +278,21 @@ def test_objects_and_strings_in_arrays_stay() -> None:
     assert {type(value) for value in X_bent[:, 0]} == {float}
 
 
+def test_tables_of_other_kinds() -> None:
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    expected = Sampler(feature="bmi")
+    expected.fit_resample(X, y)
+    records = X.to_records(index=False)
+    arrow = pytest.importorskip("pyarrow").Table.from_pandas(X)
+    masked = np.ma.masked_array(y.to_numpy(), np.zeros(len(y)))
+    for table, target in [(records, masked), (arrow, y.astype("Float64").array), (X, pd.Index(y))]:
+        sampler = Sampler(feature="bmi")
+        X_bent, y_bent = sampler.fit_resample(table, target)
+        assert (type(X_bent), type(y_bent)) == (type(table), type(target))
+        np.testing.assert_array_equal(sampler.sample_indices_, expected.sample_indices_)
+        assert list(sampler.feature_names_in_) == list(X.columns)
+
+
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array, lambda y: y.tolist()])
 def test_one_hot_targets_in_any_container(make: Callable[[Any], Any]) -> None:
     X, y = load_iris(return_X_y=True)
@@ -345,7 +360,9 @@ def test_parameters_are_checked_when_used(change: dict[str, Any], message: str) 
         (np.ones((5, 2)) * 1j, np.arange(5), "Complex data not supported in X"),
         (np.ones((5, 2)), np.arange(5) * 1j, "Complex data not supported in y"),
         (np.ones(5), np.arange(5), "reshape"),
-        (np.ones((20, 2)), [None, *range(19)], "must be known in every row"),
+        (np.ones((9, 2)), [None, *range(8)], "known in every row, but 1 of 9 .* first in row 0"),
+        (np.ones((3, 2)), np.ma.masked_array([1.0, 2, 3], [0, 0, 1]), "missing, first in row 2"),
+        (np.ones((2, 2)), [[1], [2, 3]], "one column or one-hot columns, got rows"),
     ],
 )
 def test_tables_that_cannot_be_used(X: Any, y: Any, message: str) -> None:

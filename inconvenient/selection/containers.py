@@ -78,7 +78,14 @@ def labels_of(y: Any) -> pd.Series:
         if y.shape[1] == 1:
             return y.iloc[:, 0].reset_index(drop=True)
         names = [str(name) for name in y.columns]
-    array = y.toarray() if _sparse(y) else np.asarray(y)
+    if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
+        values = np.array(y.data, dtype=object)
+        values[np.ma.getmaskarray(y)] = None
+        y = values
+    try:
+        array = y.toarray() if _sparse(y) else np.asarray(y)
+    except ValueError as error:
+        raise InputError(f"y must be one column or one-hot columns, got rows ({error})") from error
     if array.dtype.kind == "c":
         raise InputError("Complex data not supported in y; keep the real part or the modulus")
     if array.ndim == 2 and array.shape[1] == 1:

@@ -218,6 +218,12 @@ class ConvenienceSampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[m
             raise InputError(
                 f"X and y must have equally many rows, got {len(frame)} and {len(labels)}"
             )
+        missing = labels.isna().to_numpy()
+        if missing.any():
+            raise InputError(
+                f"y must be known in every row, but {int(missing.sum())} of {len(labels)} are "
+                f"missing, first in row {int(missing.argmax())} (counted from 0); leave them out"
+            )
         self.n_features_in_ = frame.shape[1]
         if names and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.asarray(names, dtype=object)
