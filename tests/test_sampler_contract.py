@@ -112,10 +112,12 @@ def test_imbalanced_learn_sees_a_sampler_and_is_not_imported() -> None:
     assert tags.input_tags.dataframe
     assert tags.target_tags.required
     code = (
-        "import sys, inconvenient as ic; assert 'sklearn' not in sys.modules;"
-        "ic.ConvenienceSampler(); assert not {'imblearn', 'sklearn_compat'} & {*sys.modules}"
+        "import sys, inconvenient as ic; assert 'sklearn' not in sys.modules\n"
+        "from sklearn.datasets import load_diabetes\n"
+        "ic.ConvenienceSampler(feature=2).fit_resample(*load_diabetes(return_X_y=True))\n"
+        "assert not {'imblearn', 'sklearn_compat', 'statsmodels'} & {*sys.modules}"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
 
 
 def test_docstring_example() -> None:
