@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from inconvenient.data import Dataset, list_datasets, load_dataset
+    from inconvenient.selection.audit import Audit, audit
     from inconvenient.selection.sampler import ConvenienceSampler
     from inconvenient.selection.select import Selection, select, trajectory
     from inconvenient.shifts import Shift, list_shifts, load_shift
 
 __all__ = [
+    "Audit",
     "ConvenienceSampler",
     "Dataset",
     "Selection",
     "Shift",
     "__version__",
+    "audit",
     "list_datasets",
     "list_shifts",
     "load_dataset",
@@ -33,6 +36,8 @@ _HOME = {
     "list_datasets": "inconvenient.data",
     "load_dataset": "inconvenient.data",
     "ConvenienceSampler": "inconvenient.selection.sampler",
+    "Audit": "inconvenient.selection.audit",
+    "audit": "inconvenient.selection.audit",
     "Selection": "inconvenient.selection.select",
     "select": "inconvenient.selection.select",
     "trajectory": "inconvenient.selection.select",
