@@ -7,7 +7,7 @@ from numba import types
 
 from .elementary import exp, expit, log
 from .jit import MATRIX, MATRIX_OUT, ROWS, TENSOR, VECTOR, VECTOR_OUT, inline, kernel
-from .linalg import BLOCK, add_outer, cholesky_into, quadratic_form, solve_into
+from .linalg import BLOCK, LANES, add_weighted_gram, cholesky_into, leverages, solve_into
 
 __all__ = [
     "CONVERGED",
@@ -99,6 +99,7 @@ def logistic_fit(X, y, rows, penalty, max_steps, L_out, b_out):
     g = np.empty(p)
     step = np.empty(p)
     trial = np.empty(p)
+    weights = np.empty(k)
     loss = _loss(X, y, rows, penalty, b_out)
     for _ in range(max_steps):
         H[:] = 0.0
@@ -115,7 +116,8 @@ def logistic_fit(X, y, rows, penalty, max_steps, L_out, b_out):
             r = y[rows[i]] - prob
             for j in range(p):
                 g[j] += r * x[j]
-            add_outer(x, prob * (1.0 - prob), H)
+            weights[i] = prob * (1.0 - prob)
+        add_weighted_gram(X, rows, weights, H)
         if separated:
             # Every row is on its own side of the hyperplane: there is no finite solution.
             return NOT_CONVERGED
@@ -201,16 +203,18 @@ def logistic_influence(X, y, rows, b, a, L, influence_out):
     w_i = p_i (1 - p_i) and h_i = x_i'H^-1 x_i.
     """
     p = X.shape[1]
-    scratch = np.empty(p)
-    for i in range(rows.shape[0]):
-        x = X[rows[i]]
-        eta = 0.0
-        pull = 0.0
-        for j in range(p):
-            eta += b[j] * x[j]
-            pull += a[j] * x[j]
-        prob = expit(eta)
-        weight = prob * (1.0 - prob)
-        influence_out[i] = (
-            pull * (y[rows[i]] - prob) / (1.0 + weight * quadratic_form(L, x, scratch))
-        )
+    lanes = np.empty((p, LANES))
+    hat = np.empty(LANES)
+    for start in range(0, rows.shape[0], LANES):
+        stop = min(start + LANES, rows.shape[0])
+        leverages(X, rows, start, stop, L, lanes, hat)
+        for i in range(start, stop):
+            x = X[rows[i]]
+            eta = 0.0
+            pull = 0.0
+            for j in range(p):
+                eta += b[j] * x[j]
+                pull += a[j] * x[j]
+            prob = expit(eta)
+            weight = prob * (1.0 - prob)
+            influence_out[i] = pull * (y[rows[i]] - prob) / (1.0 + weight * hat[i - start])

@@ -6,7 +6,7 @@ import numpy as np
 from numba import types
 
 from .jit import MATRIX, MATRIX_OUT, ROWS, TENSOR, VECTOR, VECTOR_OUT, kernel
-from .linalg import BLOCK, add_outer, cholesky_into, quadratic_form, solve_into
+from .linalg import BLOCK, LANES, add_weighted_gram, cholesky_into, leverages, solve_into
 
 __all__ = ["hat_values", "ols_add", "ols_influence", "ols_numerators", "ols_refine", "ols_solve"]
 
@@ -26,9 +26,9 @@ def ols_add(X, y, rows, weight, A_out, c_out):
         Lower triangle of X'X.
     c_out : float64 (p,)
     """
+    add_weighted_gram(X, rows, np.full(rows.shape[0], weight), A_out)
     for i in range(rows.shape[0]):
         x = X[rows[i]]
-        add_outer(x, weight, A_out)
         v = weight * y[rows[i]]
         for j in range(x.shape[0]):
             c_out[j] += v * x[j]
@@ -158,15 +158,19 @@ def ols_influence(X, y, rows, b, a, L, influence_out):
     t'H^-1 x_i r_i / (1 + h_i) with h_i = x_i'H^-1 x_i, by the Sherman-Morrison formula.
     """
     p = X.shape[1]
-    scratch = np.empty(p)
-    for i in range(rows.shape[0]):
-        x = X[rows[i]]
-        r = y[rows[i]]
-        pull = 0.0
-        for j in range(p):
-            r -= b[j] * x[j]
-            pull += a[j] * x[j]
-        influence_out[i] = pull * r / (1.0 + quadratic_form(L, x, scratch))
+    lanes = np.empty((p, LANES))
+    hat = np.empty(LANES)
+    for start in range(0, rows.shape[0], LANES):
+        stop = min(start + LANES, rows.shape[0])
+        leverages(X, rows, start, stop, L, lanes, hat)
+        for i in range(start, stop):
+            x = X[rows[i]]
+            r = y[rows[i]]
+            pull = 0.0
+            for j in range(p):
+                r -= b[j] * x[j]
+                pull += a[j] * x[j]
+            influence_out[i] = pull * r / (1.0 + hat[i - start])
 
 
 @kernel(types.void(MATRIX, ROWS, MATRIX, VECTOR_OUT))
@@ -181,6 +185,10 @@ def hat_values(X, rows, L, hat_out):
     hat_out : float64 (k,)
         Leverage where the row is in the sample that L was made from; in [0, 1] then.
     """
-    scratch = np.empty(X.shape[1])
-    for i in range(rows.shape[0]):
-        hat_out[i] = quadratic_form(L, X[rows[i]], scratch)
+    lanes = np.empty((X.shape[1], LANES))
+    hat = np.empty(LANES)
+    for start in range(0, rows.shape[0], LANES):
+        stop = min(start + LANES, rows.shape[0])
+        leverages(X, rows, start, stop, L, lanes, hat)
+        for i in range(start, stop):
+            hat_out[i] = hat[i - start]

@@ -221,24 +221,29 @@ class Engine:
 
         Notes
         -----
-        Leverage costs p^2 a row, so it is computed for a shortlist by numerator only. For OLS and
-        two classes leverage shrinks a numerator towards zero, so the list is complete, and the
-        answer exact, once its k-th influence reaches the next numerator; until then it is
-        doubled. For more classes no such bound is known: the list holds 4 k + 64 rows.
+        Leverage costs p^2 / 2 a row, so it is computed for a shortlist by numerator only. For OLS
+        and two classes leverage shrinks a numerator towards zero: with v the least influence of
+        the k rows of highest numerator, only rows whose numerator reaches v can be among the k
+        best (all rows, where v is not positive), so the answer is exact. For more classes no such
+        bound is known: the list holds the 4 k + 64 rows of highest numerator.
         """
         from inconvenient.kernels.linalg import top_rows
 
         numerators = self.numerators(state, a)
         outside = int(self.n - np.count_nonzero(taken))
         k = min(k, outside)
-        length = 2 * k + 16 if self.contrasts == 1 else 4 * k + 64
-        while True:
-            length = min(length, outside)
-            shortlist = np.empty(length, dtype=np.int64)
-            top_rows(numerators, taken, length, shortlist)
-            exact = self.influence(state, a, shortlist)
-            order = np.lexsort((shortlist, -exact))[:k]
-            bound = max(float(numerators[shortlist[-1]]), 0.0) if length else 0.0
-            if length == outside or self.contrasts > 1 or exact[order[-1]] > bound:
-                return shortlist[order], exact[order]
-            length *= 2
+        length = k if self.contrasts == 1 else min(4 * k + 64, outside)
+        shortlist = np.empty(length, dtype=np.int64)
+        top_rows(numerators, taken, length, shortlist)
+        exact = self.influence(state, a, shortlist)
+        if self.contrasts == 1 and 0 < k < outside:
+            least = float(exact.min())
+            waiting = ~taken
+            waiting[shortlist] = False
+            if least > 0.0:
+                waiting &= numerators >= least
+            more = np.flatnonzero(waiting).astype(np.int64)
+            shortlist = np.concatenate([shortlist, more])
+            exact = np.concatenate([exact, self.influence(state, a, more)])
+        order = np.lexsort((shortlist, -exact))[:k]
+        return shortlist[order], exact[order]
