@@ -127,7 +127,7 @@ class Removal:
             mean[:] = 0.0
         if not np.all(scale > 1e-10 * np.abs(rows).max(axis=0)):
             return False
-        Z = (X - mean) / scale
+        Z = np.ascontiguousarray((X - mean) / scale)
         self._blocks = np.empty((-(-n // BLOCK), p, BLOCK))
         to_blocks(Z, self._blocks)
         self._weight = np.ones(n)
