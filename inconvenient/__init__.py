@@ -7,17 +7,29 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from inconvenient.data import Dataset, list_datasets, load_dataset
+    from inconvenient.errors import (
+        InconvenientError,
+        InputError,
+        NotAvailableError,
+        UnmetError,
+    )
     from inconvenient.selection.audit import Audit, audit
     from inconvenient.selection.sampler import ConvenienceSampler
     from inconvenient.selection.select import Selection, select, trajectory
+    from inconvenient.selection.strategies import Trajectory
     from inconvenient.shifts import Shift, list_shifts, load_shift
 
 __all__ = [
     "Audit",
     "ConvenienceSampler",
     "Dataset",
+    "InconvenientError",
+    "InputError",
+    "NotAvailableError",
     "Selection",
     "Shift",
+    "Trajectory",
+    "UnmetError",
     "__version__",
     "audit",
     "list_datasets",
@@ -35,12 +47,17 @@ _HOME = {
     "Dataset": "inconvenient.data",
     "list_datasets": "inconvenient.data",
     "load_dataset": "inconvenient.data",
+    "InconvenientError": "inconvenient.errors",
+    "InputError": "inconvenient.errors",
+    "NotAvailableError": "inconvenient.errors",
+    "UnmetError": "inconvenient.errors",
     "ConvenienceSampler": "inconvenient.selection.sampler",
     "Audit": "inconvenient.selection.audit",
     "audit": "inconvenient.selection.audit",
     "Selection": "inconvenient.selection.select",
     "select": "inconvenient.selection.select",
     "trajectory": "inconvenient.selection.select",
+    "Trajectory": "inconvenient.selection.strategies",
     "Shift": "inconvenient.shifts",
     "list_shifts": "inconvenient.shifts",
     "load_shift": "inconvenient.shifts",
@@ -57,5 +74,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Name what :func:`__getattr__` can bring, too."""
-    return sorted({*globals(), *__all__})
+    """Name the public surface."""
+    return sorted(__all__)

@@ -14,7 +14,8 @@ from inconvenient.selection.design import build_design
 from inconvenient.selection.engine import Engine
 from inconvenient.selection.importance import importance
 from inconvenient.selection.reference import aim_at, fit_reference
-from inconvenient.selection.strategies import exchange, push, seed_sample, steer, uniform_order
+from inconvenient.selection.steering import exchange, steer
+from inconvenient.selection.strategies import push, seed_sample, uniform_order
 
 
 def pool(task: str) -> tuple[pd.DataFrame, np.ndarray, int]:

@@ -20,7 +20,8 @@ from inconvenient.selection.criterion import Criterion
 from inconvenient.selection.design import Design
 from inconvenient.selection.engine import Engine
 from inconvenient.selection.reference import aim_at, fit_reference
-from inconvenient.selection.strategies import exchange, push, seed_sample, steer, uniform_order
+from inconvenient.selection.steering import exchange, steer
+from inconvenient.selection.strategies import push, seed_sample, uniform_order
 from inconvenient.selection.verification import fit_independent
 
 CLASSES = {"regression": 0, "binary": 2, "multiclass": 3}

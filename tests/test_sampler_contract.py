@@ -35,7 +35,6 @@ Sampler = ic.ConvenienceSampler
 EXCLUDED = {"check_target_type"}
 # Thirty random rows in which no sample flips the coefficient: the warning is the right answer.
 UNMET = {
-    "check_samplers_string",
     "check_sampler_get_feature_names_out",
     "check_sampler_get_feature_names_out_pandas",
 }

@@ -143,7 +143,7 @@ def test_absent_shifts_say_what_to_run(home: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(NotAvailableError, match="'full'.*dvc pull"):
         list_shifts(profile="full")
     monkeypatch.setenv("INCONVENIENT_HOME", str(home / "empty"))
-    with pytest.raises(NotAvailableError, match="dvc pull.*inconvenient fetch"):
+    with pytest.raises(NotAvailableError, match="dvc pull.*dvc repro"):
         load_shift(ID)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,7 +12,7 @@ import typer
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["AsJson", "print_facts", "print_json", "print_table", "records"]
+__all__ = ["AsJson", "print_facts", "print_json", "print_table", "records", "waiting"]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
@@ -61,3 +62,11 @@ def _text(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(_text(item) for item in value)
     return "" if value is None else str(value)
+
+
+def waiting(what: str) -> AbstractContextManager[Any]:
+    """Show on a terminal that something is going on, on stderr."""
+    from rich.console import Console
+
+    status: AbstractContextManager[Any] = Console(stderr=True, markup=False).status(what)
+    return status

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from inconvenient.cli.output import AsJson, print_facts, print_json, print_table, records
+from inconvenient.cli.output import (
+    AsJson,
+    print_facts,
+    print_json,
+    print_table,
+    records,
+    waiting,
+)
 from inconvenient.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,6 +35,10 @@ def make(
     feature: Annotated[
         str | None, typer.Option(help="The column to bend; the most important one by default.")
     ] = None,
+    level: Annotated[
+        str | None,
+        typer.Option(help="Of a categorical feature; the one of largest coefficient by default."),
+    ] = None,
     factor: Annotated[
         float | None, typer.Option(help="1.15 to 5 for amplify, 0.2 to 0.9 for attenuate.")
     ] = None,
@@ -35,7 +46,7 @@ def make(
         float, typer.Option(help="Least share of the rows to select, in (0, 1].")
     ] = 0.2,
     mode: Annotated[
-        str, typer.Option(help="at_least, or band: the factor met within a tenth.")
+        str, typer.Option(help="at_least, or band: met, and by at most a tenth.")
     ] = "at_least",
     bin_: Annotated[
         str | None,
@@ -69,6 +80,9 @@ def make(
     from inconvenient.selection.select import select
     from inconvenient.store import write_atomic
 
+    if level is not None and feature is None:
+        raise InputError("--level needs --feature, got none; name the column of the level")
+    bent = (feature, level) if feature is not None and level is not None else feature
     where = _destination(table, operation, feature or bin_, out, force)
     frame = read_table(table)
     left_out = tuple(drop or ())
@@ -76,20 +90,21 @@ def make(
     dataset = prepare_table(
         frame, target=target, task=task, drop=left_out, missing_target=missing_target
     )
-    selection = select(
-        frame[list(dataset.features)],
-        frame[target],
-        operation=operation,
-        feature=feature,
-        bin=bin_,
-        factor=factor,
-        min_fraction=min_fraction,
-        mode=mode,
-        class_=class_,
-        task=dataset.task,
-        seed=seed,
-        missing_target=missing_target,
-    )
+    with waiting(f"selecting from {len(frame)} rows"):
+        selection = select(
+            frame[list(dataset.features)],
+            frame[target],
+            operation=operation,
+            feature=bent,
+            bin=bin_,
+            factor=factor,
+            min_fraction=min_fraction,
+            mode=mode,
+            class_=class_,
+            task=dataset.task,
+            seed=seed,
+            missing_target=missing_target,
+        )
     positions = selection.indices.tolist()
     write_atomic(where, rows_as_bytes(table, frame, positions, where.suffix.lower()))
     _say(selection, where, len(frame), dataset.dropped_rows, as_json)
@@ -100,6 +115,10 @@ def _destination(
 ) -> Path:
     from inconvenient.cli.rows import FORMATS
 
+    if out is None and table.suffix.lower() not in FORMATS:
+        raise InputError(
+            f"the table must be a file in {' or '.join(FORMATS)}, got {table}; export it as one"
+        )
     if out is None:
         name = "".join(c if c.isalnum() or c in "-_." else "_" for c in bent or "top_feature")
         out = table.with_name(f"{table.stem}-{operation}-{name}{table.suffix}")

@@ -113,6 +113,10 @@ class Criterion:
                 return True
         return False
 
+    def holds(self, reference: FloatArray, sample: FloatArray) -> bool:
+        """Tell whether all coefficients meet the criterion and none of them by a hair."""
+        return self.met(reference, sample) and not self.close_call(reference, sample)
+
     def goals(self, reference: FloatArray) -> FloatArray:
         """Return the allowed values that a dose is steered to, float64 (L,)."""
         if self.operation == "flip":

@@ -12,14 +12,8 @@ import numpy.typing as npt
 from inconvenient.selection.criterion import BAND_SIZE, Criterion
 from inconvenient.selection.engine import Engine
 from inconvenient.selection.reference import Aim, ReferenceModel
-from inconvenient.selection.strategies import (
-    Trajectory,
-    exchange,
-    push,
-    seed_sample,
-    steer,
-    uniform_order,
-)
+from inconvenient.selection.steering import exchange, steer
+from inconvenient.selection.strategies import Trajectory, push, seed_sample, uniform_order
 from inconvenient.selection.verification import Fit, fit_independent
 
 __all__ = ["STRATEGIES", "Finder", "Found", "achieved"]
@@ -200,7 +194,7 @@ class Finder:
             if sizes[-1] < self._sizes[-1]:
                 return False
             now = values[-1]
-            return usable[-1] and all(c.met(aim.reference, now) for c in mine)
+            return usable[-1] and all(c.holds(aim.reference, now) for c in mine)
 
         each_met: Callable[[FloatArray], BoolArray] | None = None
         if not single:

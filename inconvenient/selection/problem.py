@@ -42,6 +42,7 @@ class Problem:
 
 def pose_problem(X: Any, y: Any, task: str | None, missing_target: str) -> Problem:
     """Prepare a table and fit its reference model; InputError where that is not possible."""
+    _check_labels(X, y)
     frame = as_frame(X)
     target = _target_series(y, len(frame))
     name = "target" if target.name is None else str(target.name)
@@ -80,6 +81,16 @@ def _target_series(y: Any, rows: int) -> pd.Series:
     if len(series) != rows:
         raise InputError(f"X and y must have equally many rows, got {rows} and {len(series)}")
     return series
+
+
+def _check_labels(X: Any, y: Any) -> None:
+    """Refuse a frame and a series whose row labels differ: pairing by position would be a guess."""
+    labelled = isinstance(X, pd.DataFrame) and isinstance(y, pd.Series) and len(X) == len(y)
+    if labelled and not X.index.equals(y.index):
+        raise InputError(
+            "X and y have different row labels (index); align them (y.loc[X.index]), or pass "
+            "y.to_numpy() to pair rows by position"
+        )
 
 
 def _feature_columns(problem: Problem, feature: Any) -> tuple[str, IntArray]:

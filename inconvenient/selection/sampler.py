@@ -51,7 +51,8 @@ class ConvenienceSampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[m
     min_fraction : float, default=0.2
         Least share of the rows to keep, in (0, 1].
     mode : {"at_least", "band"}, default="at_least"
-        Whether the factor is a bound, or a dose met within a tenth, the size within 5 %.
+        Whether the factor is a bound, or a dose: |b' / b| in [f, 1.1 f] for amplify and in
+        [0.9 f, f] for attenuate, on at most 5 % more rows than the least.
     class_ : label, optional
         Multiclass: the class whose coefficient is bent; the largest by default.
     task : {"regression", "binary", "multiclass"}, optional
@@ -244,9 +245,10 @@ class ConvenienceSampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[m
         nearest: tuple[Selection, float] | None = None
         while True:
             try:
+                # By position, as samplers and estimators pair rows.
                 selection = select(
                     frame,
-                    labels,
+                    labels.set_axis(frame.index),
                     operation=self.operation,
                     feature=self.feature,
                     bin=self.bin,

@@ -1,9 +1,8 @@
-"""The three ways of selecting rows: pushing, steering, and exchange at an exact size."""
+"""Pushing: the greedy order of rows that moves coefficients furthest, and where it starts."""
 
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable
 
 import numpy as np
@@ -13,14 +12,14 @@ from inconvenient.selection.criterion import Criterion
 from inconvenient.selection.engine import Engine, State
 from inconvenient.selection.reference import Aim
 
-__all__ = ["Trajectory", "exchange", "push", "seed_sample", "steer", "uniform_order"]
+__all__ = ["GROWTH", "Trajectory", "push", "refit", "seed_sample", "uniform_order"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
 # A batch is at most this share of the sample; a fixed batch size makes small seeds fail.
-_GROWTH = 10
+GROWTH = 10
 # Ridge while the sample is smaller than any shift may be, or has no finite fit: it only guides
 # the order, and no prefix fitted with it is ever offered as a result.
 _GROWTH_RIDGE = 1e-3
@@ -48,9 +47,22 @@ class Trajectory:
     usable: BoolArray
 
     def first_meeting(self, criterion: Criterion, reference: FloatArray, size: int) -> int | None:
-        """Return the smallest batch end of at least ``size`` rows that meets the criterion."""
+        """Return the smallest batch end of at least ``size`` rows that meets the criterion.
+
+        Parameters
+        ----------
+        criterion : Criterion
+        reference : float64 (L,)
+            The bent coefficients on the pool.
+        size : int
+
+        Returns
+        -------
+        int or None
+            A value of ``sizes``, so that ``rows[:value]`` is the sample; None if there is none.
+        """
         for end, values, usable in zip(self.sizes, self.coefficients, self.usable, strict=True):
-            if usable and end >= size and criterion.met(reference, values):
+            if usable and end >= size and criterion.holds(reference, values):
                 return int(end)
         return None
 
@@ -101,7 +113,7 @@ def seed_sample(engine: Engine, order: IntArray, size: int) -> IntArray:
     return np.array(rows, dtype=np.int64)
 
 
-def _refit(grow: Callable[[float], State | None], ridge: float, free: bool) -> State | None:
+def refit(grow: Callable[[float], State | None], ridge: float, free: bool) -> State | None:
     """Fit as the reference model is, or with the working ridge where that is not possible."""
     state = grow(ridge) if free else None
     return state if state is not None else grow(max(ridge, _GROWTH_RIDGE))
@@ -156,7 +168,7 @@ def push(
     taken = np.zeros(engine.n, dtype=np.bool_)
     taken[start] = True
     size = len(start)
-    state = _refit(lambda r: engine.fit(start, ridge=r), ridge, size >= free_from)
+    state = refit(lambda r: engine.fit(start, ridge=r), ridge, size >= free_from)
     sizes, values, usable = [], [], []
     retry_at = 0
     shape = (engine.p, max(1, engine.design.n_classes if engine.contrasts > 1 else 1))
@@ -171,7 +183,7 @@ def push(
         if each_met is not None and not (met := each_met(current)).all():
             weights = np.where(met, 0.0, weights)
         a = engine.solve_functional(state, aim.functional(weights, shape))
-        batch = max(1, size // _GROWTH)
+        batch = max(1, size // GROWTH)
         batch = min([batch, *(stop - size for stop in stops if stop > size)])
         new, _ = engine.best_rows(state, a, taken, batch)
         taken[new] = True
@@ -179,7 +191,7 @@ def push(
         size += len(new)
         free = size >= free_from and size >= retry_at
         previous = state
-        state = _refit(lambda r: engine.grow(previous, new, ridge=r), ridge, free)  # noqa: B023
+        state = refit(lambda r: engine.grow(previous, new, ridge=r), ridge, free)  # noqa: B023
         if free and state is not None and state.ridge != ridge:
             # No finite fit: forty Newton steps were spent; ask again when the sample has grown.
             retry_at = size + size // 5
@@ -195,246 +207,3 @@ def _trajectory(
         np.array(values, dtype=np.float64),
         np.array(usable, dtype=np.bool_),
     )
-
-
-def _dot(a: FloatArray, b: FloatArray) -> float:
-    """Return a'b, its sum exactly rounded; BLAS would sum as the processor likes."""
-    return math.fsum((a * b).tolist())
-
-
-def _pull(aim: Aim, criterion: Criterion, current: FloatArray) -> tuple[FloatArray, float]:
-    """Return steering weights (L,) and how far the weighted sum has to move.
-
-    The negative gradient of half the squared relative distance to the goals, over the coefficients
-    that do not meet the criterion (over all where all do).
-    """
-    gap = criterion.goals(aim.reference) - current
-    unmet = ~criterion.each_met(aim.reference, current)
-    if not unmet.any():
-        unmet[:] = True
-    weights = np.where(unmet, gap / aim.reference**2, 0.0)
-    return weights, _dot(weights, gap)
-
-
-def steer(
-    engine: Engine,
-    aim: Aim,
-    criterion: Criterion,
-    *,
-    start: IntArray,
-    order: IntArray,
-    size: int,
-    max_size: int,
-    ridge: float,
-) -> tuple[IntArray | None, bool]:
-    """Grow a sample towards the goals of a criterion and hold it there.
-
-    Parameters
-    ----------
-    engine : Engine
-    aim : Aim
-    criterion : Criterion
-    start : int64 (k,)
-        Seed sample, smaller than ``size``.
-    order : int64 (n,)
-        A random permutation of the pool, for rows that only add size.
-    size, max_size : int
-        Least and greatest size of the result.
-    ridge : float
-        Of the reference model.
-
-    Returns
-    -------
-    rows : int64 (k',) or None
-        Positions in selection order: the first batch end of allowed size that meets the
-        criterion, else the last one; None if there is none.
-    met : bool
-
-    Notes
-    -----
-    A batch takes the rows of highest influence towards the goals until their summed predicted
-    change reaches them; the rest of it is pairs whose influences cancel: the next rows of
-    ``order``, each with the row of nearest opposite influence.
-    """
-    rows = start
-    state = _refit(lambda r: engine.fit(rows, ridge=r), ridge, False)
-    while state is not None:
-        current = aim.of(state.coefficients)
-        if len(rows) >= size and state.ridge == ridge and criterion.met(aim.reference, current):
-            return rows, True
-        batch = max(1, len(rows) // _GROWTH)
-        limit = size if len(rows) < size else max_size
-        batch = min(batch, limit - len(rows))
-        if batch <= 0:
-            return rows, False
-        weights, need = _pull(aim, criterion, current)
-        shape = state.coefficients.shape
-        a = engine.solve_functional(state, aim.functional(weights, shape))
-        taken = np.zeros(engine.n, dtype=np.bool_)
-        taken[rows] = True
-        best, influence = engine.best_rows(state, a, taken, batch)
-        if not len(best):
-            break
-        enough = int(np.searchsorted(np.cumsum(np.maximum(influence, 0.0)), need)) + 1
-        new = best[: min(enough, batch)]
-        taken[new] = True
-        if len(new) < batch:
-            filler = _cancelling(engine.numerators(state, a), taken, order, batch - len(new))
-            new = np.concatenate([new, filler])
-        rows = np.concatenate([rows, new])
-        free = len(rows) >= size
-        previous = state
-        state = _refit(lambda r: engine.grow(previous, new, ridge=r), ridge, free)  # noqa: B023
-    return None, False
-
-
-def _cancelling(influence: FloatArray, taken: BoolArray, order: IntArray, count: int) -> IntArray:
-    """Return rows outside the sample, in pairs of opposite influence, int64 (count,)."""
-    waiting = order[~taken[order]]
-    by_value = waiting[np.argsort(influence[waiting], kind="stable")]
-    values = influence[by_value]
-    free = np.ones(len(by_value), dtype=np.bool_)
-    place = np.empty(len(influence), dtype=np.int64)
-    place[by_value] = np.arange(len(by_value))
-    chosen: list[int] = []
-    for row in waiting:
-        if len(chosen) >= count:
-            break
-        if not free[place[row]]:
-            continue
-        free[place[row]] = False
-        chosen.append(int(row))
-        at = int(np.searchsorted(values, -influence[row]))
-        near = [k for k in range(max(0, at - 8), min(len(values), at + 8)) if free[k]]
-        if near and len(chosen) < count:
-            k = min(near, key=lambda k: (abs(values[k] + influence[row]), int(by_value[k])))
-            free[k] = False
-            chosen.append(int(by_value[k]))
-    return np.array(chosen, dtype=np.int64)
-
-
-def exchange(
-    engine: Engine,
-    aim: Aim,
-    criterion: Criterion,
-    *,
-    order: IntArray,
-    size: int,
-    ridge: float,
-    rounds: int = 25,
-) -> tuple[IntArray | None, bool]:
-    """Turn a uniform sample into one that meets a criterion, by exchanging rows at a fixed size.
-
-    Parameters
-    ----------
-    engine : Engine
-    aim : Aim
-    criterion : Criterion
-    order : int64 (n,)
-        A random permutation of the pool; its first rows are the uniform sample.
-    size : int
-        Exact size of the result.
-    ridge : float
-        Of the reference model.
-    rounds : int
-        How often influences are computed anew.
-
-    Returns
-    -------
-    rows : int64 (size,) or None
-        Positions, what is left of the uniform sample first: a sample that meets the criterion,
-        else the last and nearest one; None if no uniform sample had a fit.
-    met : bool
-
-    Notes
-    -----
-    A round ranks rows outside by their influence towards the goals and rows inside against it, and
-    exchanges the first m pairs; m starts where the predicted changes add up to what is needed and
-    is bisected on refits. Where one pair would already move too far, the pair that moves by about
-    what is needed is taken.
-    """
-    rows = order[:size].copy()
-    state = engine.fit(rows, ridge=ridge)
-    for salt in range(1, 6):
-        if state is not None:
-            break
-        rows = np.roll(order, -salt * size)[:size].copy()
-        state = engine.fit(rows, ridge=ridge)
-    if state is None:
-        return None, False
-    stalled = 0
-    for _ in range(rounds):
-        current = aim.of(state.coefficients)
-        if criterion.met(aim.reference, current):
-            return state.rows, True
-        distance = _distance(aim, criterion, current)
-        best = _exchange_round(engine, aim, criterion, state, ridge)
-        if best is None:
-            break
-        values = aim.of(best.coefficients)
-        if criterion.met(aim.reference, values):
-            return best.rows, True
-        stalled = stalled + 1 if _distance(aim, criterion, values) > 0.99 * distance else 0
-        state = best
-        if stalled == 3:
-            break
-    return state.rows, False
-
-
-def _distance(aim: Aim, criterion: Criterion, current: FloatArray) -> float:
-    gap = (criterion.goals(aim.reference) - current) / aim.reference
-    gap = np.where(criterion.each_met(aim.reference, current), 0.0, gap)
-    return _dot(gap, gap)
-
-
-def _exchange_round(
-    engine: Engine, aim: Aim, criterion: Criterion, state: State, ridge: float
-) -> State | None:
-    """Exchange pairs once; return the refit that is nearest to the goals, or None."""
-    current = aim.of(state.coefficients)
-    weights, need = _pull(aim, criterion, current)
-    a = engine.solve_functional(state, aim.functional(weights, state.coefficients.shape))
-    influence = engine.numerators(state, a)
-    inside = np.zeros(engine.n, dtype=np.bool_)
-    inside[state.rows] = True
-    outside = np.flatnonzero(~inside)
-    outside = outside[np.argsort(-influence[outside], kind="stable")]
-    leaving = np.argsort(influence[state.rows], kind="stable")
-    pairs = min(len(outside), len(leaving))
-    gain = influence[outside[:pairs]] - influence[state.rows[leaving[:pairs]]]
-    pairs = int(np.count_nonzero(gain > 0.0))
-    if pairs == 0:
-        return None
-    first = 0
-    if gain[0] > need:
-        # One pair moves too far: start where a pair moves by about what is needed.
-        first = min(int(np.searchsorted(-gain[:pairs], -need)), pairs - 1)
-    total = np.cumsum(gain[first:pairs])
-    cap = min(len(total), max(1, len(state.rows) // 4))
-    low, high = 0, cap + 1
-    m = min(int(np.searchsorted(total, need)) + 1, cap)
-    best: State | None = None
-    for _ in range(10):
-        keep = np.ones(len(state.rows), dtype=np.bool_)
-        keep[leaving[first : first + m]] = False
-        rows = np.concatenate([state.rows[keep], outside[first : first + m]])
-        trial = engine.fit(rows, ridge=ridge, start=state)
-        if trial is None:
-            high = m
-        else:
-            values = aim.of(trial.coefficients)
-            if criterion.met(aim.reference, values):
-                return trial
-            if best is None or _distance(aim, criterion, values) < _distance(
-                aim, criterion, aim.of(best.coefficients)
-            ):
-                best = trial
-            moved = _dot(weights, values - current)
-            if moved < need:
-                low = m
-            else:
-                high = m
-        m = min(2 * m, cap) if high == cap + 1 else (low + high) // 2
-        if m <= low or m >= high:
-            break
-    return best

@@ -62,7 +62,7 @@ def profile_folder(profile: str | None = None) -> Path:
     what = "shifts" if profile is None else f"shifts of profile {profile!r}"
     raise NotAvailableError(
         f"{what} were needed, but {' and '.join(str(root) for root in _roots())} hold none; run "
-        "`dvc pull` in a checkout (or `dvc repro` to make them), or `inconvenient fetch` without"
+        "`dvc pull` in a clone of the repository, or `dvc repro` there to make them"
     )
 
 
