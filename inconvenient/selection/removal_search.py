@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from inconvenient.selection.removal import COEFFICIENT, LeastSquares, Logistic, Removal, Table
+from inconvenient.selection.removal import COEFFICIENT, Removal, Table
 
-__all__ = ["Goal", "best_subset", "exchange", "greedy", "open_state", "two_groups"]
+__all__ = ["Goal", "best_subset", "exchange", "greedy", "two_groups"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -44,11 +44,6 @@ class Goal:
     kind: str
     direction: float
     met: Callable[[float, int], bool]
-
-
-def open_state(table: Table, kind: str) -> Removal:
-    """Return the state of all rows."""
-    return (LeastSquares if table.task == "regression" else Logistic)(table, kind)
 
 
 def greedy(state: Removal, direction: float, most: int) -> Iterator[tuple[int, float]]:
