@@ -462,6 +462,7 @@ def test_an_audit_reads_as_a_table(diabetes):
     found = ic.audit(X, y, feature="age")
     assert isinstance(found, ic.Audit)
     assert found.table["goal"].tolist() == list(GOALS)
+    assert found.table["k"].tolist() == [entry.k for entry in found.entries]
     pd.testing.assert_frame_equal(X, copy)
     assert found["insignificant"].k == 0
     assert found["insignificant"].proof == "none needed"

@@ -62,11 +62,10 @@ class Audit:
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row per goal: k, coefficients, t values, proof."""
+        """One row per goal: k (missing if not reached), coefficients, t values, proof."""
         names = ("goal", "k", "coefficient_before", "coefficient_after", "t_before", "t_after")
-        return pd.DataFrame(
-            [{name: getattr(e, name) for name in (*names, "proof")} for e in self.entries]
-        )
+        rows = [{name: getattr(e, name) for name in (*names, "proof")} for e in self.entries]
+        return pd.DataFrame(rows).astype({"k": "Int64"})
 
 
 def audit(
