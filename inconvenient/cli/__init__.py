@@ -33,6 +33,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InconvenientError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    except OSError as error:
+        # A path that the system refuses as such (too long, a loop of links) or that went away.
+        place = f" ({error.filename})" if error.filename else ""
+        print(f"error: {error.strerror or error}{place}; name another path", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return 130

@@ -114,14 +114,20 @@ def _destination(
     table: Path, operation: str, bent: str | None, out: Path | None, force: bool
 ) -> Path:
     from inconvenient.cli.rows import FORMATS
+    from inconvenient.data import read_table
 
+    if not table.is_file():
+        read_table(table)  # says what is wrong
     if out is None and table.suffix.lower() not in FORMATS:
         raise InputError(
             f"the table must be a file in {' or '.join(FORMATS)}, got {table}; export it as one"
         )
     if out is None:
-        name = "".join(c if c.isalnum() or c in "-_." else "_" for c in bent or "top_feature")
-        out = table.with_name(f"{table.stem}-{operation}-{name}{table.suffix}")
+        # A file name holds 255 bytes, and a letter takes up to four.
+        name = "".join(
+            c if c.isalnum() or c in "-_." else "_" for c in f"{operation}-{bent or 'top_feature'}"
+        )[:40]
+        out = table.with_name(f"{table.stem}-{name}{table.suffix}")
     if out.suffix.lower() not in FORMATS:
         raise InputError(
             f"the output must end in {' or '.join(FORMATS)}, got {out}; name one with --out"
