@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 from collections.abc import Callable, Iterator
 
@@ -198,7 +199,7 @@ class Finder:
 
         each_met: Callable[[FloatArray], BoolArray] | None = None
         if not single:
-            each_met = lambda values: criterion.each_met(aim.reference, values)  # noqa: E731
+            each_met = functools.partial(criterion.each_met, aim.reference)
         return push(
             self._engine,
             aim,

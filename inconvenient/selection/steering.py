@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -79,7 +80,7 @@ def steer(
     ``order``, each with the row of nearest opposite influence.
     """
     rows = start
-    state = refit(lambda r: engine.fit(rows, ridge=r), ridge, False)
+    state = refit(functools.partial(engine.fit, rows), ridge, False)
     while state is not None:
         current = aim.of(state.coefficients)
         if len(rows) >= size and state.ridge == ridge and criterion.holds(aim.reference, current):
@@ -105,8 +106,7 @@ def steer(
             new = np.concatenate([new, filler])
         rows = np.concatenate([rows, new])
         free = len(rows) >= size
-        previous = state
-        state = refit(lambda r: engine.grow(previous, new, ridge=r), ridge, free)  # noqa: B023
+        state = refit(functools.partial(engine.grow, state, new), ridge, free)
     return None, False
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -113,10 +114,10 @@ def seed_sample(engine: Engine, order: IntArray, size: int) -> IntArray:
     return np.array(rows, dtype=np.int64)
 
 
-def refit(grow: Callable[[float], State | None], ridge: float, free: bool) -> State | None:
-    """Fit as the reference model is, or with the working ridge where that is not possible."""
-    state = grow(ridge) if free else None
-    return state if state is not None else grow(max(ridge, _GROWTH_RIDGE))
+def refit(fit: Callable[..., State | None], ridge: float, free: bool) -> State | None:
+    """Fit as the reference model is if ``free``, with the working ridge where that fails."""
+    state = fit(ridge=ridge) if free else None
+    return state if state is not None else fit(ridge=max(ridge, _GROWTH_RIDGE))
 
 
 def push(
@@ -168,7 +169,7 @@ def push(
     taken = np.zeros(engine.n, dtype=np.bool_)
     taken[start] = True
     size = len(start)
-    state = refit(lambda r: engine.fit(start, ridge=r), ridge, size >= free_from)
+    state = refit(functools.partial(engine.fit, start), ridge, size >= free_from)
     sizes, values, usable = [], [], []
     retry_at = 0
     shape = (engine.p, max(1, engine.design.n_classes if engine.contrasts > 1 else 1))
@@ -190,8 +191,7 @@ def push(
         rows.append(new)
         size += len(new)
         free = size >= free_from and size >= retry_at
-        previous = state
-        state = refit(lambda r: engine.grow(previous, new, ridge=r), ridge, free)  # noqa: B023
+        state = refit(functools.partial(engine.grow, state, new), ridge, free)
         if free and state is not None and state.ridge != ridge:
             # No finite fit: forty Newton steps were spent; ask again when the sample has grown.
             retry_at = size + size // 5
