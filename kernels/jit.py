@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,12 @@ class _Cache(caching.FunctionCache):  # type: ignore[misc]
     """Numba's function cache; the digest is in the key too, should a user force other locators."""
 
     _impl_class = _CacheImpl
+
+    @contextlib.contextmanager
+    def _guard_against_spurious_io_errors(self) -> Iterator[None]:
+        # A full disk must not stop a computation that only lacks a place for its machine code.
+        with contextlib.suppress(OSError):
+            yield
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
         # Numba's key does not tell code with bounds checks from code without.

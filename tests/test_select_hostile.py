@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_diabetes, load_wine
 
-from inconvenient.errors import InputError
+from inconvenient.errors import InputError, UnmetError
 from inconvenient.selection.select import select, trajectory
 
 X, Y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
@@ -213,3 +213,43 @@ def test_masked_targets_are_gaps_and_ragged_ones_are_refused() -> None:
     assert chosen.indices.min() >= 5
     with pytest.raises(InputError, match="got a ragged one"):
         select(X, [1, [2, 3]] * 30)
+
+
+@pytest.fixture
+def exact() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(rng.normal(size=(300, 3)), columns=["a", "b", "c"])
+
+
+def test_a_coefficient_of_rounding_is_never_bent(exact: pd.DataFrame) -> None:
+    target = 2 * exact["a"] + 1
+    with pytest.raises(InputError, match="coefficient of 'b' is zero up to rounding"):
+        select(exact, target, feature="b")
+    with pytest.raises(InputError, match="zero up to rounding"):
+        trajectory(exact, target, feature="b")
+
+
+def test_defaults_and_bins_leave_out_collinear_features(exact: pd.DataFrame) -> None:
+    rng = np.random.default_rng(1)
+    target = exact.sum(axis=1) + rng.normal(size=300)
+    with pytest.raises(InputError, match="'a' is perfectly collinear with 'd'"):
+        select(exact[["a"]].assign(d=exact["a"]), target)
+    chosen = select(exact.assign(d=exact["a"]), target)
+    assert chosen.table["column"].tolist() in (["b"], ["c"])
+
+
+def test_gaps_in_a_list_of_strings_are_gaps(exact: pd.DataFrame) -> None:
+    labels = ["x" if v > 0 else "y" for v in exact["a"][:-20]] + [float("nan")] * 20
+    with pytest.raises(InputError, match="20 of 300 are missing"):
+        select(exact, labels, feature="b")
+
+
+def test_sizes_that_cannot_do_say_which_could(exact: pd.DataFrame) -> None:
+    labels = pd.cut(exact["a"] + exact["b"], 3, labels=["u", "v", "w"]).astype(str)
+    few = exact.iloc[:60]
+    with pytest.raises(UnmetError, match="raise min_fraction to at least 0.250"):
+        select(few, labels.iloc[:60], min_fraction=0.21)
+    with pytest.raises(UnmetError, match="all 300 rows are the reference itself"):
+        select(exact, exact["a"] + 1.0 * np.arange(300), min_fraction=1)
+    with pytest.raises(InputError, match="uniform_samples must be at most"):
+        select(exact, exact["a"] + 1.0 * np.arange(300), uniform_samples=10**9)

@@ -20,7 +20,7 @@ from inconvenient.selection.design import Design, build_design
 from inconvenient.selection.engine import Engine
 from inconvenient.selection.finding import Finder, Found, achieved
 from inconvenient.selection.importance import importance, importance_bins
-from inconvenient.selection.reference import Aim, ReferenceModel, aim_at, fit_reference
+from inconvenient.selection.reference import ZERO, Aim, ReferenceModel, aim_at, fit_reference
 from inconvenient.shifts.rows import pack_rows, rows_hash
 
 __all__ = ["Bend", "criteria", "make_shifts", "pool_design", "reference_frames"]
@@ -154,8 +154,7 @@ def _bends(
     bins = importance_bins(weights)
     present = [f for f in design.features if design.columns_of(f).size]
     single = {f: aim_at(reference, [design.columns_of(f)]) for f in present}
-    # A coefficient that is zero to all digits has no sign to flip and no size to bend.
-    present = [f for f in present if single[f].reference[0] != 0.0]
+    present = [f for f in present if abs(float(single[f].reference[0])) > ZERO]
     bends = []
     for name in ("top", "middle", "bottom"):
         members = [f for f in present if bins[f] == name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Sequence
 
@@ -26,6 +27,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from inconvenient.cli.app import app
     from inconvenient.errors import InconvenientError
 
+    for stream in (sys.stdout, sys.stderr):
+        # A name that the terminal cannot show must not stop a command half-way.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     command = get_command(app)
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:

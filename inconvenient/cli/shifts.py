@@ -132,6 +132,8 @@ def _destination(
         raise InputError(
             f"the output must end in {' or '.join(FORMATS)}, got {out}; name one with --out"
         )
+    if out.exists() and out.samefile(table):
+        raise InputError(f"{out} is the table itself and is never replaced; name another --out")
     if out.exists() and (out.is_dir() or not force):
         way = "name another with --out" if out.is_dir() else "use --force or another --out"
         raise InputError(f"{out} exists and is not overwritten; {way}")

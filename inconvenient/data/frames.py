@@ -83,6 +83,12 @@ def _frame_of(X: Any) -> pd.DataFrame:
                 "pass a DataFrame or a two-dimensional array"
             ) from error
     if array.ndim == 1 and array.dtype.names is not None:
+        nested = [name for name in array.dtype.names if array[name].ndim > 1]
+        if nested:
+            raise InputError(
+                f"field {nested[0]!r} of X must hold one value a row, got {array[nested[0]].ndim} "
+                "dimensions; spread it over columns"
+            )
         return pd.DataFrame({name: array[name] for name in array.dtype.names})
     if array.ndim != 2:
         way = "pass a DataFrame or a two-dimensional array"

@@ -294,8 +294,8 @@ def build_design(
         )
         if not y_scale > 1e-10 * float(np.abs(target).max(initial=0.0)):
             raise DesignError(
-                "the target must vary, but it is constant over the pool; "
-                "name another target or use more rows"
+                "the target must vary by more than 1e-10 of its size, but over these rows it is "
+                "constant to that; subtract a constant, name another target or use more rows"
             )
         target = (target - y_mean) / y_scale
     standardised, records, removed = _standardise(_raw_columns(frame, rare_level_share), frame)

@@ -11,11 +11,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from inconvenient.data import Dataset, as_frame, check_feature, prepare_table
-from inconvenient.errors import InputError
+from inconvenient.errors import InputError, UnmetError
 from inconvenient.selection.design import Design, build_design
 from inconvenient.selection.engine import Engine
 from inconvenient.selection.importance import importance, importance_bins
-from inconvenient.selection.reference import Aim, ReferenceModel, aim_at, fit_reference
+from inconvenient.selection.reference import ZERO, Aim, ReferenceModel, aim_at, fit_reference
 
 __all__ = ["BINS", "Feature", "Problem", "choose_aim", "pose_problem", "required_size"]
 
@@ -27,6 +27,7 @@ BINS = ("top", "middle", "bottom")
 # The settings of a user's selection; the benchmark's own stand in params.yaml.
 RARE_LEVEL_SHARE = 0.01
 RIDGE = 1e-3
+MIN_CLASS = 5
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -63,10 +64,13 @@ def pose_problem(X: Any, y: Any, task: str | None, missing_target: str) -> Probl
 
 
 def _target_series(y: Any, rows: int) -> pd.Series:
+    if isinstance(y, np.ma.MaskedArray):
+        y = y.tolist()  # None where masked
+    if isinstance(y, list | tuple) and not any(isinstance(v, list | tuple | np.ndarray) for v in y):
+        # Not through an array, which would turn gaps among strings into strings.
+        y = pd.Series(list(y), dtype=object).infer_objects()
     series = y.reset_index(drop=True) if isinstance(y, pd.Series) else None
     if series is None:
-        if isinstance(y, np.ma.MaskedArray):
-            y = pd.array(y.tolist())  # None where masked
         try:
             array = np.asarray(y)
         except ValueError as error:
@@ -161,14 +165,18 @@ def choose_aim(
         raise InputError("feature and bin cannot both be given; choose one of them")
     if feature is not None:
         name, columns = _feature_columns(problem, feature)
-        return name, aim_at(problem.reference, [columns], code)
+        return name, _bendable(name, aim_at(problem.reference, [columns], code))
     weights = importance(problem.dataset.X, problem.dataset.y, task=problem.dataset.task)
     present = [f for f in problem.design.features if problem.design.columns_of(f).size]
+    determined = [f for f in present if not _collinear_with(problem.design, f)]
+    if not determined:
+        _feature_columns(problem, present[0])  # names what it is collinear with
+    present = determined
     if bin is None:
-        # One whose coefficient is determined, unless there is none.
-        present = [f for f in present if not _collinear_with(problem.design, f)] or present
         best = min(present, key=lambda f: (-weights[f], f))
-        return best, aim_at(problem.reference, [problem.design.columns_of(best)], code)
+        return best, _bendable(
+            best, aim_at(problem.reference, [problem.design.columns_of(best)], code)
+        )
     if bin not in BINS:
         raise InputError(f"bin must be one of {', '.join(BINS)}, got {bin!r}")
     bins = importance_bins(weights)
@@ -178,14 +186,26 @@ def choose_aim(
             f"bin {bin!r} needs at least two features with a coefficient to bend as a group, "
             f"got {len(members)} of {len(present)}; name a feature instead"
         )
-    return f"bin:{bin}", aim_at(
-        problem.reference, [problem.design.columns_of(f) for f in members], code
-    )
+    aim = aim_at(problem.reference, [problem.design.columns_of(f) for f in members], code)
+    return f"bin:{bin}", _bendable(f"bin:{bin}", aim)
+
+
+def _bendable(name: str, aim: Aim) -> Aim:
+    """Return the aim, or raise InputError where a coefficient is zero but for rounding."""
+    if (np.abs(aim.reference) <= ZERO).any():
+        raise InputError(
+            f"the coefficient of {name!r} is zero up to rounding and cannot be bent: the other "
+            "features determine the target without it; drop what repeats the target, or name "
+            "another feature"
+        )
+    return aim
 
 
 def required_size(problem: Problem, min_fraction: float) -> int:
-    """Return the least number of rows, or raise InputError for a share that cannot be used."""
-    if isinstance(min_fraction, bool) or not isinstance(min_fraction, int | float | np.number):
+    """Return the least number of rows; InputError or UnmetError for a share that cannot do."""
+    if isinstance(min_fraction, bool) or not isinstance(
+        min_fraction, int | float | np.integer | np.floating
+    ):
         raise InputError(f"min_fraction must be a number in (0, 1], got {min_fraction!r}")
     if not (math.isfinite(min_fraction) and 0.0 < min_fraction <= 1.0):
         raise InputError(
@@ -198,5 +218,17 @@ def required_size(problem: Problem, min_fraction: float) -> int:
         raise InputError(
             f"min_fraction {min_fraction} of {n} rows is {size} rows, but {free} coefficients need "
             f"more than that; raise min_fraction above {free / n:.3f} or drop columns"
+        )
+    if size >= n:
+        raise UnmetError(
+            f"min_fraction {min_fraction} leaves nothing to select: all {n} rows are the reference "
+            "itself; give a smaller share"
+        )
+    least = MIN_CLASS * problem.design.n_classes
+    if size < least:
+        raise UnmetError(
+            f"min_fraction {min_fraction} of {n} rows is {size} rows, too few for {MIN_CLASS} of "
+            f"each of the {problem.design.n_classes} classes; raise min_fraction to at least "
+            f"{least / n:.3f}"
         )
     return size

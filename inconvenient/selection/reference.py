@@ -13,7 +13,11 @@ from inconvenient.selection.engine import Engine, State
 from inconvenient.selection.separation import is_separable
 from inconvenient.selection.verification import t_values
 
-__all__ = ["Aim", "ReferenceModel", "aim_at", "fit_reference"]
+__all__ = ["ZERO", "Aim", "ReferenceModel", "aim_at", "fit_reference"]
+
+#: Standardised coefficients up to this are zero but for rounding, as where other features
+#: determine the target exactly: they have no sign to flip and no size to bend.
+ZERO = 1e-9
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

@@ -16,6 +16,7 @@ from inconvenient.selection.chance import UniformFits
 from inconvenient.selection.criterion import Criterion
 from inconvenient.selection.finding import STRATEGIES, Finder, Found, achieved
 from inconvenient.selection.problem import (
+    MIN_CLASS,
     Feature,
     Problem,
     choose_aim,
@@ -30,7 +31,7 @@ __all__ = ["Selection", "select", "trajectory"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-_MIN_CLASS = 5
+_MOST_UNIFORM = 10_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -135,13 +136,14 @@ def select(
     strategy : {"auto", "push", "steer", "exchange"}
         "auto" takes the one that meets most, then the next.
     uniform_samples : int
-        Samples behind ``p_uniform``; 0 for none.
+        Samples behind ``p_uniform``, at most 10,000; 0 for none.
     seed : int
         Of the seed sample and the uniform samples, >= 0.
     missing_target : {"raise", "drop"}
         What to do with rows without a target.
     on_unmet : {"raise", "best"}
-        Raise, or return the nearest selection with a warning.
+        Raise, or return the nearest selection with a warning (raise all the same where no sample
+        had a fit).
 
     Returns
     -------
@@ -185,22 +187,25 @@ def select(
         raise InputError(
             f"strategy must be auto or one of {', '.join(STRATEGIES)}, got {strategy!r}"
         )
-    if on_unmet not in ("raise", "best"):
+    if not isinstance(on_unmet, str) or on_unmet not in ("raise", "best"):
         raise InputError(f"on_unmet must be raise or best, got {on_unmet!r}")
+    if uniform_samples > _MOST_UNIFORM:
+        raise InputError(
+            f"uniform_samples must be at most {_MOST_UNIFORM}, got {uniform_samples}; "
+            "100 give p_uniform to a few hundredths"
+        )
     problem = pose_problem(X, y, task, missing_target)
     size = required_size(problem, min_fraction)
     name, aim = choose_aim(problem, feature, bin, class_)
     if len(aim.columns) > 1 and mode == "band":
         raise InputError("mode 'band' needs a single feature, got a bin; use mode 'at_least'")
-    if (aim.reference == 0.0).any():
-        raise InputError(f"the coefficient of {name!r} is exactly zero and cannot be bent")
     finder = Finder(
         problem.engine,
         problem.reference,
         sizes=(size,),
         criteria=(criterion,),
         seed=seed,
-        min_class=_MIN_CLASS,
+        min_class=MIN_CLASS,
     )
     found = finder.find(aim, criterion, size, strategy)
     p_uniform = math.nan
@@ -309,7 +314,7 @@ def trajectory(
     InputError
         As for :func:`select`.
     """
-    if direction not in (-1, 1):
+    if not isinstance(direction, int | float | np.integer) or direction not in (-1, 1):
         raise InputError(f"direction must be 1 or -1, got {direction!r}")
     seed = _count(seed, "seed")
     problem = pose_problem(X, y, task, "raise")

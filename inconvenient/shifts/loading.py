@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -140,10 +141,16 @@ def load_shift(shift_id: str, profile: str | None = None) -> Shift:
 
 def _read(path: Path, columns: Sequence[str]) -> pa.Table:
     # ParquetFile, for `read_table` imports pyarrow.dataset, which costs more than the listing.
+    with _readable(path), pq.ParquetFile(path) as file:
+        return file.read(columns=list(columns))
+
+
+@contextlib.contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Turn what a damaged file raises into NotAvailableError."""
     try:
-        with pq.ParquetFile(path) as file:
-            return file.read(columns=list(columns))
-    except (OSError, pa.ArrowInvalid) as error:
+        yield
+    except (OSError, pa.ArrowException) as error:
         raise NotAvailableError(
             f"{path} cannot be read ({error}); bring it again with `dvc pull`"
         ) from error
@@ -176,11 +183,13 @@ def _parts(path: str, _changed: int, _size: int) -> dict[str, dict[str, npt.NDAr
 def _row(path: Path, shift_id: str) -> dict[str, Any]:
     """Read one row of the table of shifts, and only the row group that holds it."""
     ids = _ids(*_stamp(path))
+    if not isinstance(shift_id, str):
+        raise InputError(f"a shift id is a string, got {shift_id!r}; see list_shifts()")
     if shift_id not in ids:
         same = [name for name in ids if name.split("/")[0] == shift_id.split("/")[0]]
         raise InputError(f"there is no shift {shift_id!r}; {_near(shift_id, same or list(ids))}")
     position = ids[shift_id]
-    with pq.ParquetFile(path) as file:
+    with _readable(path), pq.ParquetFile(path) as file:
         for group in range(file.num_row_groups):
             inside = file.metadata.row_group(group).num_rows
             if position < inside:
