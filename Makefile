@@ -54,7 +54,7 @@ $(VENV)/.stamp-test: pyproject.toml constraints.txt | $(BIN)/python
 
 data/catalogue.parquet: data.dvc | $(VENV)/.stamp-run
 	@echo 'pulling the data from dvc-store/'
-	@$(BIN)/dvc pull --quiet data.dvc
+	@$(BIN)/dvc pull data.dvc
 	@touch -c $@
 
 data: data/catalogue.parquet
@@ -62,7 +62,7 @@ data: data/catalogue.parquet
 # What the tests recompute in part; a profile that was made here stays as it is.
 artefacts/quick/shifts/shifts.parquet: | $(VENV)/.stamp-run
 	@echo 'pulling the published shifts from dvc-store/'
-	@$(BIN)/dvc pull --quiet shifts@quick
+	@$(BIN)/dvc pull shifts@quick
 
 run: check $(VENV)/.stamp-run data
 	@mkdir -p logs
