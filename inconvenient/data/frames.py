@@ -67,6 +67,7 @@ def _frame_of(X: Any) -> pd.DataFrame:
     if isinstance(X, pd.Series):
         return X.to_frame("x0" if X.name is None else X.name)
     if issparse(X):
+        # The stubs of issparse narrow to a base class without toarray.
         X = X.toarray()  # type: ignore[attr-defined]
     elif hasattr(X, "to_pandas"):  # tables of other libraries
         return pd.DataFrame(X.to_pandas())

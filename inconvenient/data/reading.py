@@ -72,6 +72,7 @@ def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
         raise InputError(f"{file} holds a header and no rows; a table needs rows")
     try:
         return _frame(table)
+    # The last is Arrow's word for a type that pandas has no column for.
     except (ValueError, TypeError, NotImplementedError) as error:
         raise InputError(f"{file} cannot become a DataFrame: {error}; export it anew") from error
 

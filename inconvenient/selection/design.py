@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ __all__ = ["INTERCEPT", "Design", "DesignColumn", "build_design", "round_signifi
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+A = TypeVar("A", FloatArray, IntArray)
 
 INTERCEPT = "(intercept)"
 OTHER_LEVEL = "(other)"
@@ -174,7 +176,7 @@ def _raw_columns(frame: pd.DataFrame, rare_level_share: float) -> list[DesignCol
     return sorted(columns, key=lambda column: column.name)
 
 
-def _read_only(array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+def _read_only(array: A) -> A:
     array.setflags(write=False)
     return array
 
@@ -312,13 +314,13 @@ def build_design(
     X[:, 1:] = standardised if kept.size == len(records) else standardised[:, kept]
     features = tuple(sorted(map(str, frame.columns)))
     design = Design(
-        X=_read_only(X),  # type: ignore[arg-type]
-        y=_read_only(target),  # type: ignore[arg-type]
+        X=_read_only(X),
+        y=_read_only(target),
         task=task,
         n_classes=n_classes,
         columns=(INTERCEPT, *(column.name for column in encoding)),
         features=features,
-        feature_of=_read_only(  # type: ignore[arg-type]
+        feature_of=_read_only(
             np.array([-1, *(features.index(c.feature) for c in encoding)], dtype=np.int64)
         ),
         removed=tuple(sorted(removed)),

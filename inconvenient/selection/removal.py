@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import copy
 import dataclasses
 
@@ -47,7 +48,7 @@ class Table:
     task: str
 
 
-class Removal:
+class Removal(abc.ABC):
     """State of a sample from which rows are removed.
 
     Parameters
@@ -139,12 +140,13 @@ class Removal:
         row_products(self._blocks, self._inverse[self.table.column].copy(), self._pull)
         return True
 
+    @abc.abstractmethod
     def _fit(self, Z: FloatArray, mean: FloatArray, scale: FloatArray) -> FloatArray | None:
-        raise NotImplementedError
+        """Fit the rows left; return the Cholesky factor of the Hessian, or None without a fit."""
 
+    @abc.abstractmethod
     def _after_step(self) -> bool:
         """Complete a rank-one step; False if the rows left have no fit."""
-        raise NotImplementedError
 
     def _step(self, i: int, sign: float) -> bool:
         from inconvenient.kernels.removal import rank_one_step
@@ -163,8 +165,9 @@ class Removal:
         )
         return self._after_step()
 
+    @abc.abstractmethod
     def _carry(self, i: int, scale: float) -> float:
-        raise NotImplementedError
+        """Return what a step of row i carries over to the residuals."""
 
     def remove(self, i: int) -> bool:
         """Take row i out; False, and the state unchanged, if the others have no unique fit."""
@@ -183,9 +186,9 @@ class Removal:
         self._pinned, self._scratch = set(), {}
         return self._step(i, -1.0)
 
+    @abc.abstractmethod
     def value(self) -> float:
         """Return the coefficient, or its t, on the rows that are left."""
-        raise NotImplementedError
 
     def values_after(self) -> FloatArray:
         """Return the value once each row has left, too, float64 (n,); NaN where none does.
@@ -213,8 +216,9 @@ class Removal:
             values[i] = self._scratch[i]
         return values
 
+    @abc.abstractmethod
     def _values_after(self) -> FloatArray:
-        raise NotImplementedError
+        """Return the value after the removal of each row, float64 (n,), by one step."""
 
     def refitted_values(self) -> FloatArray:
         """Return :meth:`values_after` by one refit a row where it is not exact."""

@@ -192,7 +192,7 @@ class Logistic(Removal):
         for _ in range(12):
             gradient = self._gradient()
             symmetric_product(self._inverse, gradient, step)
-            decrement = sum(g * s for g, s in zip(gradient.tolist(), step.tolist(), strict=True))
+            decrement = math.fsum((gradient * step).tolist())
             if decrement <= 1e-18:
                 return True
             if not decrement < 0.25 * last:

@@ -31,6 +31,7 @@ _TOO_SMALL = ("small_class", "rank_loss", "constant_column", "separation")
 _GROWTH = 1.5
 
 
+# scikit-learn has no types, so its classes are Any to the type checker; so too in _tag_classes.
 class ConvenienceSampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
     """Keep rows on which a coefficient is amplified, attenuated or sign-flipped.
 
