@@ -23,14 +23,24 @@ def modules() -> dict[str, Path]:
     return found
 
 
-def _statements(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
+def _statements(node: ast.AST, *, lazy: bool) -> Iterator[ast.Import | ast.ImportFrom]:
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
-            yield from (s for other in child.orelse for s in _statements(other))
+        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test) and not lazy:
+            yield from (s for other in child.orelse for s in _statements(other, lazy=lazy))
         elif isinstance(child, ast.Import | ast.ImportFrom):
             yield child
         else:
-            yield from _statements(child)
+            yield from _statements(child, lazy=lazy)
+
+
+def _is_lazy(module: str, tree: ast.Module) -> bool:
+    """Tell whether a package imports the names it shows types for when they are first used.
+
+    The package itself does so, too, but holds every module: counting what it shows would make
+    everything depend on everything.
+    """
+    names = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    return "." in module and "__getattr__" in names
 
 
 @functools.cache
@@ -38,7 +48,8 @@ def imported(module: str) -> frozenset[str]:
     """Return the names that a module imports when loaded or run, not those for types alone."""
     path = modules()[module]
     names = set()
-    for statement in _statements(ast.parse(path.read_text(encoding="utf-8"))):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for statement in _statements(tree, lazy=_is_lazy(module, tree)):
         if isinstance(statement, ast.Import):
             names.update(alias.name for alias in statement.names)
             continue

@@ -1,4 +1,8 @@
-"""Fits and influences of one design, whatever its task: the door to the kernels."""
+"""Fits and influences of one design, whatever its task: the door to the kernels.
+
+A kernel is imported in the branch that runs it, for loading the compiled code of a family takes
+some 20 ms, and its first compilation seconds.
+"""
 
 from __future__ import annotations
 
@@ -115,17 +119,18 @@ class Engine:
         return State(b[None, :], b[:, None], factor, rows, ridge, gram)
 
     def _fit_newton(self, rows: IntArray, ridge: float, start: State | None) -> State | None:
-        from inconvenient.kernels.logistic import CONVERGED, logistic_fit
-        from inconvenient.kernels.multinomial import multinomial_fit
-
         X, y = self.design.X, self.design.y
         size = self.contrasts * self.p
         b = np.zeros((self.contrasts, self.p)) if start is None else start.contrasts.copy()
         factor = np.empty((size, size))
         penalty = ridge * len(rows)
         if self.contrasts == 1:
+            from inconvenient.kernels.logistic import CONVERGED, logistic_fit
+
             status = logistic_fit(X, y, rows, penalty, _MAX_STEPS, factor, b[0])
         else:
+            from inconvenient.kernels.multinomial import CONVERGED, multinomial_fit
+
             status = multinomial_fit(X, y, rows, penalty, _MAX_STEPS, factor, b)
         if status != CONVERGED:
             return None
@@ -167,34 +172,38 @@ class Engine:
 
     def numerators(self, state: State, a: FloatArray) -> FloatArray:
         """Return influence without its leverage term for all n rows, float64 (n,)."""
-        from inconvenient.kernels.logistic import logistic_numerators
-        from inconvenient.kernels.multinomial import multinomial_numerators
-        from inconvenient.kernels.ols import ols_numerators
-
         out = np.empty(self.n)
         y, b = self.design.y, state.contrasts
         if self.design.task == "regression":
+            from inconvenient.kernels.ols import ols_numerators
+
             ols_numerators(self._blocks, y, b[0], a[0], out)
         elif self.contrasts == 1:
+            from inconvenient.kernels.logistic import logistic_numerators
+
             logistic_numerators(self._blocks, y, b[0], a[0], out)
         else:
+            from inconvenient.kernels.multinomial import multinomial_numerators
+
             multinomial_numerators(self._blocks, y, b, a, out)
         return out
 
     def influence(self, state: State, a: FloatArray, rows: IntArray) -> FloatArray:
         """Return the influence of each of ``rows`` on the functional, float64 (k,)."""
-        from inconvenient.kernels.linalg import inverse
-        from inconvenient.kernels.logistic import logistic_influence
-        from inconvenient.kernels.multinomial import multinomial_influence
-        from inconvenient.kernels.ols import ols_influence
-
         out = np.empty(len(rows))
         X, y, b = self.design.X, self.design.y, state.contrasts
         if self.design.task == "regression":
+            from inconvenient.kernels.ols import ols_influence
+
             ols_influence(X, y, rows, b[0], a[0], state.factor, out)
         elif self.contrasts == 1:
+            from inconvenient.kernels.logistic import logistic_influence
+
             logistic_influence(X, y, rows, b[0], a[0], state.factor, out)
         else:
+            from inconvenient.kernels.linalg import inverse
+            from inconvenient.kernels.multinomial import multinomial_influence
+
             H_inverse = np.empty_like(state.factor)
             inverse(state.factor, H_inverse)
             multinomial_influence(X, y, rows, b, a, H_inverse, out)

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-import scipy.optimize
 from numpy.typing import NDArray
 
 from inconvenient.selection.softmax import newton
@@ -111,6 +110,9 @@ def separates(Z: Floats, codes: Codes, n_classes: int, start: Floats) -> bool:
     So an optimum under half of that proves overlap, whatever pairs are left out. An optimal
     solution that violates no pair proves separation; else the worst violated pairs join.
     """
+    # Here, for few tables come to this, and all would wait a tenth of a second for the import.
+    import scipy.optimize
+
     n, q = Z.shape
     free = n_classes - 1
     rows = np.arange(n)
