@@ -20,6 +20,8 @@ from .jit import (
 
 __all__ = [
     "BLOCK",
+    "CONVERGED",
+    "NOT_CONVERGED",
     "add_gram",
     "cholesky",
     "column_moments",
@@ -36,6 +38,10 @@ BLOCK = 128
 
 #: Rows whose leverages are computed side by side.
 LANES = 32
+
+#: Status of a fit by Newton's method.
+CONVERGED = 0
+NOT_CONVERGED = 1
 
 # A pivot below this share of its diagonal entry counts as zero: a column that is constant on a
 # sample of thousands of rows leaves about 1e-12 by rounding.

@@ -7,7 +7,16 @@ from numba import types
 
 from .elementary import exp, expit, log
 from .jit import MATRIX, MATRIX_OUT, ROWS, TENSOR, VECTOR, VECTOR_OUT, inline, kernel
-from .linalg import BLOCK, LANES, add_weighted_gram, cholesky_into, leverages, solve_into
+from .linalg import (
+    BLOCK,
+    CONVERGED,
+    LANES,
+    NOT_CONVERGED,
+    add_weighted_gram,
+    cholesky_into,
+    leverages,
+    solve_into,
+)
 
 __all__ = [
     "CONVERGED",
@@ -16,9 +25,6 @@ __all__ = [
     "logistic_influence",
     "logistic_numerators",
 ]
-
-CONVERGED = 0
-NOT_CONVERGED = 1
 
 # Newton's method stops once the squared decrement per row is below this; the step just made was
 # then about 1e-9 in the metric of the Hessian, and what is left its square.

@@ -11,8 +11,7 @@ from numba import types
 
 from .elementary import exp, log
 from .jit import MATRIX, MATRIX_OUT, ROWS, TENSOR, VECTOR, VECTOR_OUT, inline, kernel
-from .linalg import BLOCK, cholesky_into, solve_into
-from .logistic import CONVERGED, NOT_CONVERGED
+from .linalg import BLOCK, CONVERGED, NOT_CONVERGED, cholesky_into, solve_into
 
 __all__ = ["multinomial_fit", "multinomial_influence", "multinomial_numerators"]
 

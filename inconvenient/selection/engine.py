@@ -119,17 +119,19 @@ class Engine:
         return State(b[None, :], b[:, None], factor, rows, ridge, gram)
 
     def _fit_newton(self, rows: IntArray, ridge: float, start: State | None) -> State | None:
+        from inconvenient.kernels.linalg import CONVERGED
+
         X, y = self.design.X, self.design.y
         size = self.contrasts * self.p
         b = np.zeros((self.contrasts, self.p)) if start is None else start.contrasts.copy()
         factor = np.empty((size, size))
         penalty = ridge * len(rows)
         if self.contrasts == 1:
-            from inconvenient.kernels.logistic import CONVERGED, logistic_fit
+            from inconvenient.kernels.logistic import logistic_fit
 
             status = logistic_fit(X, y, rows, penalty, _MAX_STEPS, factor, b[0])
         else:
-            from inconvenient.kernels.multinomial import CONVERGED, multinomial_fit
+            from inconvenient.kernels.multinomial import multinomial_fit
 
             status = multinomial_fit(X, y, rows, penalty, _MAX_STEPS, factor, b)
         if status != CONVERGED:
