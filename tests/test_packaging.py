@@ -76,9 +76,9 @@ def test_a_foreign_package_named_kernels_stays_intact(
     assert sorted(p.name for p in foreign.parent.iterdir()) == ["__init__.py"]
     code = (
         "import kernels, inconvenient, inconvenient.kernels as own, pathlib\n"
-        "import inconvenient.kernels.ols, inconvenient.data.catalogue as catalogue\n"
+        "import inconvenient.kernels.ols, inconvenient.data.entries as entries\n"
         "assert kernels.whose == 'foreign'\n"
-        "assert len(catalogue.read_entries()) >= 12\n"
+        "assert len(entries.read_entries()) >= 12\n"
         f"site = pathlib.Path({str(target)!r})\n"
         "print(all(site in pathlib.Path(m.__file__).parents for m in (kernels, inconvenient, own)))"
     )

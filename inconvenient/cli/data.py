@@ -87,12 +87,16 @@ def build(
 ) -> None:
     """Export datasets from the packages that ship them (extra `build`)."""
     from inconvenient.data.build import build as export
+    from inconvenient.data.build import undocumented
 
-    built = export(_folder(folder), names or None)
+    place = _folder(folder)
+    built = export(place, names or None)
     if as_json:
         print_json(built)
-    else:
-        typer.echo("\n".join(str(name) for name in built))
+        return
+    typer.echo("\n".join(str(name) for name in built))
+    for name, columns in undocumented(place, built).items():
+        typer.echo(f"{name}: no text for {', '.join(columns)}", err=True)
 
 
 @app.command("verify")

@@ -8,19 +8,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from inconvenient.data.catalogue import Entry, read_entries
+from inconvenient.data.entries import Entry, entry_names, read_entries
 from inconvenient.data.loading import CATALOGUE, CATALOGUE_HASH, GROUP_COLUMN, catalogue
+from inconvenient.data.shaping import shape
 from inconvenient.data.sources import RawTable, read_raw
 from inconvenient.errors import InputError, NotAvailableError
 from inconvenient.store import canonical_json, frame_bytes, read_frame, write_atomic
 
-__all__ = ["build", "verify"]
-
-# Classes under this many rows cannot be split with ten rows a side; none is merged silently.
-_LEAST_CLASS = 40
+__all__ = ["build", "undocumented", "verify"]
 
 
 def build(folder: str | Path, names: Sequence[str] | None = None) -> list[str]:
@@ -30,10 +27,10 @@ def build(folder: str | Path, names: Sequence[str] | None = None) -> list[str]:
     ----------
     folder : path
         Gets one ``<name>.parquet`` per dataset, ``catalogue.parquet`` and, with the hash of the
-        latter in the format of sha256sum, ``catalogue.sha256``. Entries of datasets
-        that are not named are kept from a catalogue that is there.
+        latter in the format of sha256sum, ``catalogue.sha256``. Rows of other datasets are kept
+        from a catalogue that is there.
     names : sequence of str, optional
-        All of the catalogue by default.
+        All of the catalogue by default; only the entries of these are read.
 
     Returns
     -------
@@ -42,33 +39,37 @@ def build(folder: str | Path, names: Sequence[str] | None = None) -> list[str]:
 
     Raises
     ------
+    ConfigError
+        If an entry is not written as it must be.
     InputError
-        If a name is unknown, or a table is not as the catalogue says.
+        If a name is unknown, or tables are not as the catalogue says; nothing is written then.
     MissingDependencyError
-        If the collection that the datasets come from is not installed.
+        If a package that the datasets come from is not installed.
     """
-    entries = read_entries()
-    wanted = list(entries) if names is None else list(names)
-    unknown = sorted(set(wanted) - set(entries))
-    if unknown:
-        raise InputError(
-            f"the catalogue has no dataset {', '.join(unknown)}; it has {', '.join(entries)}"
-        )
+    entries = read_entries(names)
     target = Path(folder)
-    exports = {name: _export(entries[name]) for name in wanted}
+    exports: dict[str, tuple[bytes, dict[str, Any]]] = {}
+    problems = []
+    for name, entry in entries.items():
+        try:
+            exports[name] = _export(entry)
+        except InputError as error:
+            problems.append(str(error))
+    if problems:
+        raise InputError("\n".join(problems))
+    known = set(entry_names())
     rows: dict[str, dict[Any, Any]] = {}
     for row in _old_catalogue(target).to_dict("records"):
-        if row["name"] in entries:
+        if row["name"] in known:
             rows[str(row["name"])] = row
     for name, (content, facts) in exports.items():
         write_atomic(target / f"{name}.parquet", content)
         rows[name] = facts
-    table = pd.DataFrame([rows[name] for name in sorted(rows)])
-    content = _parquet(table)
+    content = _parquet(pd.DataFrame([rows[name] for name in sorted(rows)]))
     write_atomic(target / CATALOGUE, content)
     line = f"{hashlib.sha256(content).hexdigest()}  {CATALOGUE}\n"
     write_atomic(target / CATALOGUE_HASH, line.encode("ascii"))
-    return wanted
+    return list(entries)
 
 
 def _old_catalogue(folder: Path) -> pd.DataFrame:
@@ -80,25 +81,20 @@ def _old_catalogue(folder: Path) -> pd.DataFrame:
 
 def _export(entry: Entry) -> tuple[bytes, dict[str, Any]]:
     """Return a dataset's file and its row of the catalogue."""
-    raw = read_raw(*entry.item)
-    frame, dropped = _frame(entry, raw)
-    groups = _groups(entry, frame)
-    features = [c for c in frame.columns if c not in (entry.target, entry.group_column)]
-    frame = frame[[*features, entry.target]].copy()
-    labels: list[str] = []
-    if entry.task != "regression":
-        labels = _check_classes(entry, frame[entry.target])
-    if groups is not None:
-        frame[GROUP_COLUMN] = groups
+    raw = read_raw(entry.source, entry.item)
+    shaped = shape(entry, raw.frame)
+    frame = shaped.frame
+    if shaped.groups is not None:
+        frame = frame.assign(**{GROUP_COLUMN: shaped.groups})
     content = _parquet(frame)
     return content, {
         "name": entry.name,
         "task": entry.task,
         "target": entry.target,
         "rows": len(frame),
-        "features": len(features),
-        "classes": len(labels),
-        "class_labels": json.dumps(labels),
+        "features": len(shaped.features),
+        "classes": len(shaped.classes),
+        "class_labels": json.dumps(shaped.classes),
         "domain": entry.domain,
         "family": entry.family,
         "source": raw.source,
@@ -107,96 +103,19 @@ def _export(entry: Entry) -> tuple[bytes, dict[str, Any]]:
         "description": entry.description
         or ". ".join(filter(None, [raw.title.rstrip("."), raw.description])),
         "target_description": _target_text(entry, raw),
-        "feature_descriptions": canonical_json(_texts(entry, raw, features)),
+        "feature_descriptions": canonical_json(_texts(entry, raw, shaped.features)),
         "group_column": entry.group_column,
         "target_transform": entry.target_transform,
         "dropped_columns": canonical_json(dict(entry.drop)),
-        "row_filter": entry.row_filter,
-        "dropped_rows": dropped,
+        "row_filter": "; ".join(entry.row_filter),
+        "merged_classes": canonical_json(dict(entry.merge_classes)),
+        "dropped_classes": canonical_json(dict(entry.drop_classes)),
+        "dropped_rows": shaped.dropped,
         "notes": entry.notes,
+        "leaks_answered": canonical_json(dict(entry.leaks_answered)),
         "sha256": hashlib.sha256(content).hexdigest(),
         "schema": canonical_json({str(c): str(t) for c, t in _kinds(frame).items()}),
     }
-
-
-def _frame(entry: Entry, raw: RawTable) -> tuple[pd.DataFrame, int]:
-    """Return the table with its target, and how many rows had none."""
-    frame = _mended(entry, raw.frame)
-    if entry.target_from is not None:
-        source = frame[entry.target_from["column"]]
-        frame = frame.assign(
-            **{
-                entry.target: np.where(
-                    source.astype(str) == entry.target_from["equals"], "yes", "no"
-                )
-            }
-        )
-    absent = sorted({*entry.drop, entry.target} - set(frame.columns))
-    if absent:
-        raise InputError(f"{entry.name}: the table has no column {', '.join(absent)}")
-    present = frame[entry.target].notna()
-    frame, dropped = frame[present], int((~present).sum())
-    frame = frame[_kept(entry, frame)].drop(columns=list(entry.drop)).reset_index(drop=True)
-    target = frame[entry.target]
-    if entry.task != "regression":
-        if pd.api.types.is_float_dtype(target) and (target == target.round()).all():
-            target = target.astype(np.int64)
-        frame[entry.target] = target.astype(str)
-    elif entry.target_transform == "log1p":
-        # To ten digits: the last one of log1p depends on the processor.
-        frame[entry.target] = [float(f"{v:.9e}") for v in np.log1p(target.astype(np.float64))]
-    return frame, dropped
-
-
-def _mended(entry: Entry, frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with the wrong values that the catalogue names put right."""
-    mended = {}
-    for column, changes in entry.mend.items():
-        values = frame[column].astype(object)
-        absent = [old for old in changes if not (values == old).any()]
-        if absent:
-            raise InputError(f"{entry.name}: column {column} has no value {absent[0]!r} to mend")
-        right = [np.nan if (new := changes.get(v, v)) is None else new for v in values]
-        mended[column] = pd.Series(right, index=frame.index)
-    return frame.assign(**mended)
-
-
-def _kept(entry: Entry, frame: pd.DataFrame) -> pd.Series:
-    """Return which rows the catalogue's row filter keeps, bool (n,)."""
-    if not entry.row_filter:
-        return pd.Series(True, index=frame.index)
-    column, _, rest = entry.row_filter.partition(" ")
-    if rest == "is present":
-        return frame[column].notna()
-    words = rest.removeprefix("at most ")
-    if words == rest:
-        raise InputError(
-            f"{entry.name}: row_filter must read '<column> is present' or "
-            f"'<column> at most <number>', got {entry.row_filter!r}"
-        )
-    return frame[column] <= float(words)
-
-
-def _groups(entry: Entry, frame: pd.DataFrame) -> np.ndarray | None:
-    if not entry.group_column:
-        return None
-    codes, _ = pd.factorize(frame[entry.group_column], sort=True)
-    if (codes < 0).any():
-        raise InputError(f"{entry.name}: the cluster column {entry.group_column} has gaps")
-    return codes.astype(np.int64)
-
-
-def _check_classes(entry: Entry, target: pd.Series) -> list[str]:
-    counts = target.value_counts()
-    if counts.min() < _LEAST_CLASS:
-        raise InputError(
-            f"{entry.name}: class {counts.idxmin()!r} has {counts.min()} rows, fewer than "
-            f"{_LEAST_CLASS}; merge or drop it in the catalogue, with the reason"
-        )
-    labels = sorted(map(str, counts.index))
-    if (entry.task == "binary") != (len(labels) == 2):
-        raise InputError(f"{entry.name}: task {entry.task} does not go with {len(labels)} classes")
-    return labels
 
 
 def _target_text(entry: Entry, raw: RawTable) -> str:
@@ -226,6 +145,19 @@ def _kinds(frame: pd.DataFrame) -> dict[str, str]:
             kind, "text"
         )
     return kinds
+
+
+def undocumented(folder: str | Path, names: Sequence[str]) -> dict[str, list[str]]:
+    """Return, by dataset of a folder, the features and the target that no text explains."""
+    table = catalogue(Path(folder))
+    found = {}
+    for row in table[table["name"].isin(list(names))].to_dict("records"):
+        texts = {row["target"]: row["target_description"]}
+        texts |= json.loads(row["feature_descriptions"])
+        columns = [c for c in json.loads(row["schema"]) if c != GROUP_COLUMN]
+        if absent := [column for column in columns if not texts.get(column)]:
+            found[str(row["name"])] = absent
+    return found
 
 
 def verify(folder: str | Path) -> list[str]:

