@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from inconvenient.data import sources
-from inconvenient.data.build import build, verify
+from inconvenient.data.build import build
+from inconvenient.data.checking import verify
 from inconvenient.data.entries import read_entries
 from inconvenient.errors import InputError, MissingDependencyError
 

@@ -83,6 +83,10 @@ def show(
 def build(
     names: Annotated[list[str] | None, typer.Argument(help="Datasets; all by default.")] = None,
     folder: Folder = None,
+    allow_leaks: Annotated[
+        bool,
+        typer.Option("--allow-leaks", help="Export in spite of findings that have no answer."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Export datasets from the packages that ship them (extra `build`)."""
@@ -90,7 +94,7 @@ def build(
     from inconvenient.data.build import undocumented
 
     place = _folder(folder)
-    built = export(place, names or None)
+    built = export(place, names or None, allow_leaks=allow_leaks)
     if as_json:
         print_json(built)
         return
@@ -100,12 +104,22 @@ def build(
 
 
 @app.command("verify")
-def verify(folder: Folder = None, as_json: AsJson = False) -> None:
+def verify(
+    folder: Folder = None,
+    leaks: Annotated[
+        bool,
+        typer.Option("--leaks", help="Look for what gives a target away, too; takes minutes."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Check every dataset against its hash and schema."""
-    from inconvenient.data.build import verify as check
+    from inconvenient.data.checking import verify as check
+    from inconvenient.data.checking import verify_leaks
 
     place = _folder(folder)
     problems = check(place)
+    if leaks and not problems:
+        problems = verify_leaks(place)
     if as_json:
         print_json({"folder": str(place), "problems": problems})
     else:

@@ -1,4 +1,4 @@
-"""Exports the catalogue's datasets to Parquet, the same bytes on every run, and verifies them."""
+"""Exports the catalogue's datasets to Parquet, the same bytes on every run."""
 
 from __future__ import annotations
 
@@ -10,17 +10,21 @@ from typing import Any
 
 import pandas as pd
 
+from inconvenient.data.checking import kinds
 from inconvenient.data.entries import Entry, entry_names, read_entries
+from inconvenient.data.leaks import find_leaks, unanswered
 from inconvenient.data.loading import CATALOGUE, CATALOGUE_HASH, GROUP_COLUMN, catalogue
-from inconvenient.data.shaping import shape
+from inconvenient.data.shaping import Shaped, shape
 from inconvenient.data.sources import RawTable, read_raw
 from inconvenient.errors import InputError, NotAvailableError
-from inconvenient.store import canonical_json, frame_bytes, read_frame, write_atomic
+from inconvenient.store import canonical_json, frame_bytes, write_atomic
 
-__all__ = ["build", "undocumented", "verify"]
+__all__ = ["build", "undocumented"]
 
 
-def build(folder: str | Path, names: Sequence[str] | None = None) -> list[str]:
+def build(
+    folder: str | Path, names: Sequence[str] | None = None, *, allow_leaks: bool = False
+) -> list[str]:
     """Export datasets.
 
     Parameters
@@ -32,6 +36,9 @@ def build(folder: str | Path, names: Sequence[str] | None = None) -> list[str]:
     names : sequence of str, optional
         All of the catalogue by default; only the entries of these are read.
 
+    allow_leaks : bool
+        Export in spite of findings of the leak check that the catalogue does not answer.
+
     Returns
     -------
     list of str
@@ -42,7 +49,8 @@ def build(folder: str | Path, names: Sequence[str] | None = None) -> list[str]:
     ConfigError
         If an entry is not written as it must be.
     InputError
-        If a name is unknown, or tables are not as the catalogue says; nothing is written then.
+        If a name is unknown, tables are not as the catalogue says, or a finding of the leak check
+        has no answer; nothing is written then.
     MissingDependencyError
         If a package that the datasets come from is not installed.
     """
@@ -52,7 +60,7 @@ def build(folder: str | Path, names: Sequence[str] | None = None) -> list[str]:
     problems = []
     for name, entry in entries.items():
         try:
-            exports[name] = _export(entry)
+            exports[name] = _export(entry, allow_leaks)
         except InputError as error:
             problems.append(str(error))
     if problems:
@@ -79,11 +87,13 @@ def _old_catalogue(folder: Path) -> pd.DataFrame:
         return pd.DataFrame({"name": []})
 
 
-def _export(entry: Entry) -> tuple[bytes, dict[str, Any]]:
+def _export(entry: Entry, allow_leaks: bool) -> tuple[bytes, dict[str, Any]]:
     """Return a dataset's file and its row of the catalogue."""
     raw = read_raw(entry.source, entry.item)
     shaped = shape(entry, raw.frame)
     frame = shaped.frame
+    if not allow_leaks:
+        _check_leaks(entry, shaped)
     if shaped.groups is not None:
         frame = frame.assign(**{GROUP_COLUMN: shaped.groups})
     content = _parquet(frame)
@@ -114,8 +124,20 @@ def _export(entry: Entry) -> tuple[bytes, dict[str, Any]]:
         "notes": entry.notes,
         "leaks_answered": canonical_json(dict(entry.leaks_answered)),
         "sha256": hashlib.sha256(content).hexdigest(),
-        "schema": canonical_json({str(c): str(t) for c, t in _kinds(frame).items()}),
+        "schema": canonical_json({str(c): str(t) for c, t in kinds(frame).items()}),
     }
+
+
+def _check_leaks(entry: Entry, shaped: Shaped) -> None:
+    target = shaped.frame[entry.target].to_numpy()
+    features = shaped.frame[shaped.features]
+    findings = find_leaks(features, target, task=entry.task, groups=shaped.groups)
+    if left := unanswered(findings, entry.leaks_answered):
+        lines = "\n".join(f"  {finding.key!r}: {finding.text}" for finding in left)
+        raise InputError(
+            f"{entry.name}: these may give the target away; mend the entry, or answer each by its "
+            f"key under `leaks_answered` with the reason why it is no leak\n{lines}"
+        )
 
 
 def _target_text(entry: Entry, raw: RawTable) -> str:
@@ -132,19 +154,8 @@ def _texts(entry: Entry, raw: RawTable, features: list[str]) -> dict[str, str]:
 
 def _parquet(frame: pd.DataFrame) -> bytes:
     # As objects, for pandas 2 and 3 would write text as different types of Parquet.
-    text = [name for name, kind in _kinds(frame).items() if kind == "text"]
+    text = [name for name, kind in kinds(frame).items() if kind == "text"]
     return frame_bytes(frame.astype(dict.fromkeys(text, object)))
-
-
-def _kinds(frame: pd.DataFrame) -> dict[str, str]:
-    """Return number, integer, boolean or text per column, whatever the version of pandas."""
-    kinds = {}
-    for name in frame.columns:
-        kind = frame[name].dtype.kind
-        kinds[str(name)] = {"f": "number", "i": "integer", "u": "integer", "b": "boolean"}.get(
-            kind, "text"
-        )
-    return kinds
 
 
 def undocumented(folder: str | Path, names: Sequence[str]) -> dict[str, list[str]]:
@@ -158,37 +169,3 @@ def undocumented(folder: str | Path, names: Sequence[str]) -> dict[str, list[str
         if absent := [column for column in columns if not texts.get(column)]:
             found[str(row["name"])] = absent
     return found
-
-
-def verify(folder: str | Path) -> list[str]:
-    """Check every dataset of a folder against hash and schema.
-
-    Returns
-    -------
-    list of str
-        One line per problem; empty if all is well.
-    """
-    place = Path(folder)
-    try:
-        table = catalogue(place)
-    except NotAvailableError as error:
-        return [str(error)]
-    problems = []
-    for row in table.to_dict("records"):
-        path = place / f"{row['name']}.parquet"
-        if not path.is_file():
-            problems.append(f"{path.name}: absent")
-            continue
-        content = path.read_bytes()
-        if hashlib.sha256(content).hexdigest() != row["sha256"]:
-            problems.append(f"{path.name}: its SHA-256 is not the catalogue's")
-            continue
-        frame = read_frame(content)
-        if canonical_json({str(c): t for c, t in _kinds(frame).items()}) != row["schema"]:
-            problems.append(f"{path.name}: its columns are not those of the catalogue")
-        if len(frame) != row["rows"]:
-            problems.append(f"{path.name}: {len(frame)} rows, the catalogue says {row['rows']}")
-    known = {CATALOGUE, CATALOGUE_HASH, *(f"{name}.parquet" for name in table["name"])}
-    stray = sorted(p.name for p in place.iterdir() if p.name not in known)
-    problems += [f"{name}: not in the catalogue" for name in stray if not name.startswith(".")]
-    return problems
