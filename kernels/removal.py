@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
-from .elementary import expit
+from .elementary import log
 from .jit import FLAGS, MATRIX, MATRIX_OUT, TENSOR, VECTOR, VECTOR_OUT, kernel
 from .linalg import BLOCK
 
@@ -13,9 +13,10 @@ __all__ = [
     "COEFFICIENT",
     "NORMAL_T",
     "STUDENT_T",
-    "logistic_gradient",
+    "logarithms",
     "rank_one_step",
     "removal_values",
+    "robust_sums",
     "row_products",
     "square_sum",
     "symmetric_product",
@@ -131,13 +132,25 @@ def symmetric_product(A, v, product_out):
         product_out[a] = total
 
 
+@kernel(types.void(VECTOR, VECTOR_OUT))
+def logarithms(value, log_out):
+    """Fill natural logarithms of normal positive numbers.
+
+    Parameters
+    ----------
+    value, log_out : float64 (n,)
+    """
+    for i in range(value.shape[0]):
+        log_out[i] = log(value[i])
+
+
 @kernel(
     types.void(
         TENSOR, types.int64, types.float64, types.float64,
-        MATRIX_OUT, VECTOR_OUT, VECTOR_OUT, VECTOR_OUT,
+        VECTOR_OUT, MATRIX_OUT, VECTOR_OUT, VECTOR_OUT, VECTOR_OUT,
     )
 )  # fmt: skip
-def rank_one_step(blocks, i, scale, carry, inverse_out, hat_out, pull_out, residual_out):
+def rank_one_step(blocks, i, scale, carry, v_out, inverse_out, hat_out, pull_out, residual_out):
     """Follow a fit when row i leaves it or returns to it.
 
     Parameters
@@ -150,8 +163,10 @@ def rank_one_step(blocks, i, scale, carry, inverse_out, hat_out, pull_out, resid
         (1 for OLS) and h_i = x_i'H^-1 x_i.
     carry : float
         s r_i for OLS; 0 leaves the residuals alone.
+    v_out : float64 (p,)
+        v = H^-1 x_i as it was.
     inverse_out : float64 (p, p)
-        H^-1, becomes H^-1 + s v v' with v = H^-1 x_i.
+        H^-1, becomes H^-1 + s v v'.
     hat_out, pull_out, residual_out : float64 (n,)
         x_l'H^-1 x_l, t'H^-1 x_l for the functional t, and y_l - x_l'b of every row, in the sample
         or not; changed in place.
@@ -165,19 +180,19 @@ def rank_one_step(blocks, i, scale, carry, inverse_out, hat_out, pull_out, resid
     n = hat_out.shape[0]
     p = inverse_out.shape[0]
     x = blocks[i // BLOCK, :, i % BLOCK]
-    v = np.zeros(p)
+    for a in range(p):
+        v_out[a] = 0.0
+        for b in range(p):
+            v_out[a] += inverse_out[a, b] * x[b]
     for a in range(p):
         for b in range(p):
-            v[a] += inverse_out[a, b] * x[b]
-    for a in range(p):
-        for b in range(p):
-            inverse_out[a, b] += scale * (v[a] * v[b])
+            inverse_out[a, b] += scale * (v_out[a] * v_out[b])
     tug = scale * pull_out[i]
     m = np.empty(BLOCK)
     for block in range(blocks.shape[0]):
         m[:] = 0.0
         for j in range(p):
-            vj = v[j]
+            vj = v_out[j]
             column = blocks[block, j]
             for r in range(BLOCK):
                 m[r] += vj * column[r]
@@ -191,10 +206,12 @@ def rank_one_step(blocks, i, scale, carry, inverse_out, hat_out, pull_out, resid
 @kernel(
     types.void(
         types.int64, FLAGS, VECTOR, VECTOR, VECTOR, VECTOR,
-        types.float64, types.float64, types.float64, types.float64, VECTOR_OUT,
+        types.float64, types.float64, types.float64, types.float64, types.float64, VECTOR_OUT,
     )
 )  # fmt: skip
-def removal_values(kind, gone, hat, pull, residual, weight, b, variance, rss, free, value_out):
+def removal_values(
+    kind, gone, hat, pull, residual, weight, b, variance, rss, free, critical, value_out
+):
     """Fill the coefficient or its t once each row of the sample has left it, too.
 
     Parameters
@@ -213,9 +230,13 @@ def removal_values(kind, gone, hat, pull, residual, weight, b, variance, rss, fr
         Residual sum of squares of the sample.
     free : float64
         Its rows less its coefficients, over 1.
+    critical : float64
+        Room under which the formulas are not used.
     value_out : float64 (n,)
-        NaN where 1 - w_i h_i < 1e-6: without such a row the fit may lose its rank, and the
-        formulas below their digits.
+        NaN for rows that are gone. Infinite where 1 - w_i h_i is under ``critical``, since the
+        fit may lose its rank without such a row, and for STUDENT_T where at most that share of
+        the residual sum of squares would be left: the formulas have no digits there, and the
+        caller has to fit afresh.
 
     Notes
     -----
@@ -224,64 +245,78 @@ def removal_values(kind, gone, hat, pull, residual, weight, b, variance, rss, fr
     """
     for i in range(hat.shape[0]):
         d = 1.0 - weight[i] * hat[i]
-        if gone[i] or d < 1e-6:
+        if gone[i]:
             value_out[i] = np.nan
+            continue
+        if not d >= critical:
+            value_out[i] = np.inf
             continue
         after = b - pull[i] * residual[i] / d
         if kind != 0:
             spread = variance + weight[i] * (pull[i] * pull[i]) / d
             if kind == 1:
-                spread *= max(rss - residual[i] * residual[i] / d, 0.0) / (free - 1.0)
+                rest = rss - residual[i] * residual[i] / d
+                if not rest > critical * rss:
+                    value_out[i] = np.inf
+                    continue
+                spread *= rest / (free - 1.0)
             after = after / np.sqrt(spread) if spread > 0.0 else np.nan
         value_out[i] = after
 
 
-@kernel(types.void(TENSOR, VECTOR, FLAGS, VECTOR, VECTOR_OUT, VECTOR_OUT, VECTOR_OUT))
-def logistic_gradient(blocks, y, gone, b, residual_out, weight_out, gradient_out):
-    """Fill y_i - p_i and p_i (1 - p_i) of all rows, and the score of those in the sample.
+@kernel(types.void(TENSOR, MATRIX, FLAGS, VECTOR, VECTOR, VECTOR, types.float64, VECTOR_OUT))
+def robust_sums(blocks, inverse, gone, hat, pull, residual, critical, sum_out):
+    """Fill the sum of pull_l^2 r_l^2 over the rows left once each row has gone, too.
 
     Parameters
     ----------
     blocks : float64 (ceil(n / BLOCK), p, BLOCK)
-    y : float64 (n,)
-        0 or 1.
+    inverse : float64 (p, p)
+        H^-1.
     gone : bool (n,)
-    b : float64 (p,)
-    residual_out, weight_out : float64 (n,)
-    gradient_out : float64 (p,)
-        Sum of (y_i - p_i) x_i over rows that are not gone.
+    hat, pull, residual : float64 (n,)
+        As in :func:`rank_one_step`.
+    critical : float64
+        NaN where 1 - h_i is under it.
+    sum_out : float64 (n,)
 
     Notes
     -----
-    One pass, 2 n p multiply-adds and n exponentials.
+    Without row i, pull_l becomes pull_l + pull_i h_li / (1 - h_i) and r_l the same way. n^2 (p + 4)
+    multiply-adds in BLOCK lanes, summed in order; no more than O(n) memory.
     """
-    n = y.shape[0]
-    p = b.shape[0]
-    lanes = np.zeros((p, BLOCK))
-    eta = np.empty(BLOCK)
-    inside = np.empty(BLOCK)
-    for block in range(blocks.shape[0]):
-        eta[:] = 0.0
-        inside[:] = 0.0
-        for j in range(p):
-            bj = b[j]
-            column = blocks[block, j]
-            for r in range(BLOCK):
-                eta[r] += bj * column[r]
-        start = block * BLOCK
-        for r in range(min(BLOCK, n - start)):
-            share = expit(eta[r])
-            residual_out[start + r] = y[start + r] - share
-            weight_out[start + r] = share * (1.0 - share)
-            if not gone[start + r]:
-                inside[r] = y[start + r] - share
-        for j in range(p):
-            lane = lanes[j]
-            column = blocks[block, j]
-            for r in range(BLOCK):
-                lane[r] += inside[r] * column[r]
-    for j in range(p):
+    n = hat.shape[0]
+    p = inverse.shape[0]
+    v = np.empty(p)
+    m = np.empty(BLOCK)
+    lanes = np.empty(BLOCK)
+    for i in range(n):
+        room = 1.0 - hat[i]
+        if gone[i] or not room >= critical:
+            sum_out[i] = np.nan
+            continue
+        x = blocks[i // BLOCK, :, i % BLOCK]
+        for a in range(p):
+            v[a] = 0.0
+            for b in range(p):
+                v[a] += inverse[a, b] * x[b]
+        by_pull = pull[i] / room
+        by_residual = residual[i] / room
+        lanes[:] = 0.0
+        for block in range(blocks.shape[0]):
+            m[:] = 0.0
+            for j in range(p):
+                vj = v[j]
+                column = blocks[block, j]
+                for r in range(BLOCK):
+                    m[r] += vj * column[r]
+            start = block * BLOCK
+            for r in range(min(BLOCK, n - start)):
+                at = start + r
+                if not gone[at] and at != i:
+                    term = (pull[at] + by_pull * m[r]) * (residual[at] + by_residual * m[r])
+                    lanes[r] += term * term
         total = 0.0
         for r in range(BLOCK):
-            total += lanes[j, r]
-        gradient_out[j] = total
+            total += lanes[r]
+        sum_out[i] = total

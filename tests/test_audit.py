@@ -407,7 +407,7 @@ def test_logistic_against_statsmodels(intercept):
 @pytest.mark.jit
 def test_logistic_steps_equal_refits():
     X, y = births()
-    A = np.column_stack([np.ones(len(X)), X.to_numpy(dtype=float)])
+    A = np.ascontiguousarray(np.column_stack([np.ones(len(X)), X.to_numpy(dtype=float)]))
     t = Table(A, y.to_numpy(dtype=float), 2, True, "binary")
     state = open_state(t, COEFFICIENT)
     centred = A - np.r_[0.0, A[:, 1:].mean(axis=0)]

@@ -10,8 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from inconvenient.data import Dataset
 from inconvenient.errors import DesignError, InputError
 from inconvenient.selection.audit_goals import GOALS, AuditEntry, Auditor
+from inconvenient.selection.design import DesignColumn
 from inconvenient.selection.problem import Feature, Problem, choose_aim, pose_problem
 from inconvenient.selection.removal import CLASSICAL, HC1, Table
 from inconvenient.selection.removal_fit import refit
@@ -148,9 +150,14 @@ def audit(
             'pass task="regression" if the target is a number, or one class against the rest'
         )
     name, aim = choose_aim(problem, feature, None, None)
-    table = _table(problem, int(aim.columns[0]), fit_intercept)
+    index = int(aim.columns[0])
+    column, kept = problem.design.columns[index], problem.kept
+    design, dataset = _audited(problem, fit_intercept), problem.dataset
+    # The standardised design and its copies; the table takes their place.
+    del problem, aim
+    table = _table(design, dataset, index, fit_intercept)
+    del dataset
     n, p = table.X.shape
-    column = problem.design.columns[int(aim.columns[0])]
     asked = _goals(goals, table.task)
     none = np.empty(0, dtype=np.int64)
     first = refit(table, none, CLASSICAL)
@@ -178,7 +185,7 @@ def audit(
         coefficient=first.coefficient,
         se=first.se,
         t=first.t,
-        entries=tuple(_at_input(entry, problem.kept) for entry in entries),
+        entries=tuple(_at_input(entry, kept) for entry in entries),
     )
 
 
@@ -216,31 +223,37 @@ def _pose(X: Any, y: Any, feature: Any, task: str | None, missing_target: str) -
         raise DesignError(f"feature {feature!r} cannot be audited: {error}") from error
 
 
-def _table(problem: Problem, column: int, fit_intercept: bool) -> Table:
-    """Return the design in the units of the data."""
-    from inconvenient.selection.levels import raw_values
-
-    design, frame = problem.design, problem.dataset.X
+def _audited(problem: Problem, fit_intercept: bool) -> tuple[DesignColumn, ...]:
+    """Return the columns of the design, or InputError where they determine no coefficient."""
     if problem.reference.ridge > 0.0:
         raise InputError(
             "the classes are separable, so that no coefficient is finite; drop the features that "
             "separate them or use more rows"
         )
-    if not fit_intercept and design.removed:
+    removed = problem.design.removed
+    if not fit_intercept and removed:
         raise InputError(
             f"without an intercept, constant or collinear columns have no clear meaning, got "
-            f"{', '.join(map(repr, design.removed))}; drop them or fit an intercept"
+            f"{', '.join(map(repr, removed))}; drop them or fit an intercept"
         )
-    X = np.ones(design.X.shape)
+    return problem.design.encoding
+
+
+def _table(
+    design: tuple[DesignColumn, ...], dataset: Dataset, column: int, fit_intercept: bool
+) -> Table:
+    """Return the design in the units of the data."""
+    from inconvenient.selection.levels import raw_values
+
+    frame, first = dataset.X, int(fit_intercept)
+    X = np.ones((len(frame), first + len(design)))
     raw = {str(name): raw_values(frame[name]) for name in frame.columns}
-    for j, record in enumerate(design.encoding):
-        X[:, 1 + j] = record.raw(raw[record.feature])
-    if not fit_intercept:
-        X, column = np.ascontiguousarray(X[:, 1:]), column - 1
-    y = np.array(problem.dataset.y, dtype=np.float64)
+    for j, record in enumerate(design):
+        X[:, first + j] = record.raw(raw[record.feature])
+    y = np.array(dataset.y, dtype=np.float64)
     X.setflags(write=False)
     y.setflags(write=False)
-    return Table(X, y, column, fit_intercept, design.task)
+    return Table(X, y, column - 1 + first, fit_intercept, dataset.task)
 
 
 def _at_input(entry: AuditEntry, kept: IntArray) -> AuditEntry:

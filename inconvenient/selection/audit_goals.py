@@ -26,7 +26,8 @@ _REFIT_COST = 10
 # Rounds of the exchange pass, and prefixes of the greedy order that a refit may refuse.
 _ROUNDS = 10
 _REFUSALS = 20
-# A sign counts from this share of the original coefficient on; less is rounding.
+# A sign counts from this share of the original coefficient on; less is rounding. So is what a half
+# or a double misses by.
 _ZERO = 1e-9
 
 
@@ -111,9 +112,11 @@ class Auditor:
         if name == "flip":
             return Goal(name, COEFFICIENT, -sign, lambda v, left: sign * v < -_ZERO * size)
         if name == "halve":
-            return Goal(name, COEFFICIENT, -sign, lambda v, left: sign * v <= 0.5 * size)
+            half = (0.5 + _ZERO) * size
+            return Goal(name, COEFFICIENT, -sign, lambda v, left: sign * v <= half)
         if name == "double":
-            return Goal(name, COEFFICIENT, sign, lambda v, left: sign * v >= 2.0 * size)
+            double = (2.0 - _ZERO) * size
+            return Goal(name, COEFFICIENT, sign, lambda v, left: sign * v >= double)
         kind = HC1 if name == "insignificant_hc1" else CLASSICAL
         return Goal(
             name, kind, -sign, lambda v, left: abs(v) < critical_t(left - p, task=task, alpha=alpha)
@@ -136,7 +139,12 @@ class Auditor:
 
     def _state(self, kind: str) -> Removal:
         if kind not in self._states:
-            self._states[kind] = open_state(self._table, kind)
+            other = next(iter(self._states.values()), None)
+            self._states[kind] = (
+                open_state(self._table, kind)
+                if other is None or not other.ok
+                else other.follow(kind)
+            )
         state = self._states[kind]
         if not state.ok:
             raise InputError(

@@ -63,11 +63,20 @@ def refit(table: Table, rows: npt.NDArray[np.int64], kind: str) -> Refit:
     -----
     QR or Newton from scratch, n p^2 operations a step.
     """
-    left = np.ones(len(table.y), dtype=bool)
-    left[rows] = False
-    X, y = table.X[left], table.y[left]
+    X, y = table.X, table.y
+    if len(rows):
+        left = np.ones(len(y), dtype=bool)
+        left[rows] = False
+        X, y = X[left], y[left]
+    else:
+        X, y = X.copy(), y.copy()
     if len(y) <= X.shape[1]:
         return Refit(math.nan, math.nan, math.nan, "few_rows")
+    if table.intercept:
+        # No slope changes; far from zero, columns and target would cost digits.
+        X[:, 1:] -= X[:, 1:].mean(axis=0)
+        if table.task == "regression":
+            y -= y.mean()
     fit = fit_independent(X, y, task=table.task, n_classes=2, ridge=0.0, min_class=1)
     if fit.status != "ok":
         return Refit(math.nan, math.nan, math.nan, fit.status)
@@ -91,19 +100,20 @@ def refit(table: Table, rows: npt.NDArray[np.int64], kind: str) -> Refit:
 def _standard_error(X: FloatArray, y: FloatArray, b: FloatArray, table: Table, kind: str) -> float:
     """Return the classical or HC1 error, from the part of the column outside the others.
 
+    Columns and target are centred where there is an intercept.
+
     With that part z, the column's row of (X'X)^-1 X' is z / z'z (Frisch, Waugh and Lovell).
     """
     n, p = X.shape
-    W, target = X, y
+    kept = [j for j in range(int(table.intercept), p) if j != table.column]
+    others = X[:, kept]
+    scale = np.sqrt(np.einsum("ij,ij->j", others, others))
+    others /= scale
+    z = X[:, table.column]
+    residual = y - others @ (b[kept] * scale) - z * b[table.column]
     if table.intercept:
-        mean = X.mean(axis=0)
-        mean[0] = 0.0
-        W, target = X - mean, y - y.mean()
-    residual = target - W[:, 1:] @ b[1:] if table.intercept else target - W @ b
-    scale = np.sqrt(np.einsum("ij,ij->j", W, W))
-    others = np.delete(W / scale, table.column, axis=1)
-    z = W[:, table.column]
-    if others.shape[1]:
+        residual -= residual.mean()
+    if kept:
         # Normal equations, refined: a QR of all rows would cost more than all the rest.
         factor = scipy.linalg.cho_factor(others.T @ others, check_finite=False)
         for _ in range(3):

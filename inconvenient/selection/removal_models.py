@@ -5,16 +5,23 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
-from inconvenient.selection.removal import CLASSICAL, COEFFICIENT, CRITICAL, HC1, Removal, Table
+from inconvenient.selection.removal import (
+    CLASSICAL,
+    COEFFICIENT,
+    HC1,
+    FloatArray,
+    Removal,
+    Table,
+    dot,
+)
 
 __all__ = ["LeastSquares", "Logistic", "open_state"]
 
-FloatArray = npt.NDArray[np.float64]
-
 # Up to so many rows the influence on an HC1 error is exact, at n^2 p; above, of first order.
 _DENSE = 300
+# A residual sum of squares that has fallen to this share since the last fit has lost digits.
+_FALLEN = 1e-4
 
 
 def open_state(table: Table, kind: str) -> Removal:
@@ -25,66 +32,72 @@ def open_state(table: Table, kind: str) -> Removal:
 class LeastSquares(Removal):
     """OLS: every update is exact."""
 
-    def __init__(self, table: Table, kind: str) -> None:
-        self._unit = self._y_scale = 1.0
-        super().__init__(table, kind)
-        self.exact = kind != HC1 or len(self.gone) <= _DENSE
+    scaled_target: FloatArray
 
-    def _fit(self, Z: FloatArray, mean: FloatArray, scale: FloatArray) -> FloatArray | None:
-        from inconvenient.kernels.linalg import column_moments
-        from inconvenient.kernels.ols import ols_add, ols_refine, ols_solve
-        from inconvenient.kernels.removal import row_products, square_sum
+    @property
+    def exact(self) -> bool:
+        """Whether ``values_after`` equals refits."""
+        return self.kind != HC1 or len(self.gone) <= _DENSE
 
-        rows = np.flatnonzero(~self.gone)
-        center, spread = np.zeros(1), np.ones(1)
-        column_moments(self.table.y[rows][:, None], center, spread)
-        y_scale = math.hypot(float(spread[0]), 0.0 if self.table.intercept else float(center[0]))
+    def _fit(self, gram: FloatArray, factor: FloatArray) -> FloatArray | None:
+        from inconvenient.kernels.linalg import solve
+        from inconvenient.kernels.removal import row_products, square_sum, weighted_sum
+        from inconvenient.kernels.removal_rows import left_moments
+
+        table, n = self.table, len(self.gone)
+        self._weight = np.ones(n)
+        center, spread, size = np.zeros(1), np.ones(1), np.ones(1)
+        left_moments(table.y[:, None], self.gone, center, spread, size)
+        middle = float(center[0]) if table.intercept else 0.0
+        y_scale = float(spread[0]) if table.intercept else float(size[0])
         y_scale = y_scale if y_scale > 0.0 else 1.0
-        y = (self.table.y - (float(center[0]) if self.table.intercept else 0.0)) / y_scale
-        A, c = np.zeros((self.p, self.p)), np.zeros(self.p)
-        factor, b = np.empty((self.p, self.p)), np.empty(self.p)
-        ols_add(Z, y, rows, 1.0, A, c)
-        if ols_solve(A, c, 0.0, factor, b) != 0:
-            return None
-        ols_refine(Z, y, rows, 0.0, factor, b)
-        fitted = np.empty(len(y))
-        row_products(self._blocks, b, fitted)
-        self._residual = y - fitted
-        self._b = b
-        j = self.table.column
-        self._unit = y_scale / float(scale[j])
-        self._coefficient = float(b[j])
-        self._rss = square_sum(self._residual, self.gone)
+        self.scaled_target = y = (table.y - middle) / y_scale
+        self._unit = y_scale / self._scale
+        # Twice: the second pass, on residuals, refines the first.
+        self._residual, fitted = y, np.empty(n)
+        self._b, moments, step = np.zeros(self.p), np.empty(self.p), np.empty(self.p)
+        for _ in range(2):
+            weighted_sum(self._blocks, np.where(self.gone, 0.0, self._residual), moments)
+            solve(factor, moments, step)
+            self._b += step
+            row_products(self._blocks, self._b, fitted)
+            self._residual = y - fitted
+        self._rss = self._rss_fresh = square_sum(self._residual, self.gone)
         return factor
 
+    def followed(self, i: int, b: FloatArray) -> None:
+        """Note that row i has left, and the coefficients on whitened rows; nothing else."""
+        self.gone[i] = True
+        self.left -= 1
+        self._b = b.copy()
+        self._behind = True
+
     def _carry(self, i: int, scale: float) -> float:
-        r, pull = float(self._residual[i]), float(self._pull[i])
-        self._coefficient -= scale * pull * r
+        r = float(self._residual[i])
         self._rss = max(self._rss - scale * r * r, 0.0)
         return scale * r
 
     def _after_step(self) -> bool:
-        return True
+        return self._rss >= _FALLEN * self._rss_fresh or self.afresh()
 
     def value(self) -> float:
         """Return the coefficient or its t."""
+        b = dot(self._target, self._b)
         if self.kind == COEFFICIENT:
-            return self._unit * self._coefficient
+            return self._unit * b
         from inconvenient.kernels.removal import square_sum
 
         free = self.left - self.p
         if self.kind == CLASSICAL:
-            j = self.table.column
-            squared = float(self._inverse[j, j]) * self._rss / free
+            squared = self._variance * self._rss / free
         else:
             squared = self.left / free * square_sum(self._pull * self._residual, self.gone)
-        return self._coefficient / math.sqrt(squared) if squared > 0.0 else math.nan
+        return b / math.sqrt(squared) if squared > 0.0 else math.nan
 
-    def _values_after(self) -> FloatArray:
+    def _values_after(self, critical: float) -> FloatArray:
         from inconvenient.kernels.removal import COEFFICIENT as B
         from inconvenient.kernels.removal import STUDENT_T, removal_values
 
-        j = self.table.column
         values = np.empty(len(self.gone))
         removal_values(
             STUDENT_T if self.kind == CLASSICAL else B,
@@ -93,10 +106,11 @@ class LeastSquares(Removal):
             self._pull,
             self._residual,
             self._weight,
-            self._coefficient,
-            float(self._inverse[j, j]),
+            dot(self._target, self._b),
+            self._variance,
             self._rss,
             float(self.left - self.p),
+            critical,
             values,
         )
         if self.kind == COEFFICIENT:
@@ -104,73 +118,76 @@ class LeastSquares(Removal):
         elif self.kind == HC1:
             left = self.left - 1
             with np.errstate(divide="ignore", invalid="ignore"):
-                squared = left / (left - self.p) * self._meat_after()
-                values /= np.sqrt(np.where(squared > 0.0, squared, np.nan))
+                squared = left / (left - self.p) * self._meat_after(critical)
+                robust = values / np.sqrt(np.where(squared > 0.0, squared, np.nan))
+            values = np.where(values == np.inf, np.inf, robust)
         return values
 
-    def _meat_after(self) -> FloatArray:
+    def _meat_after(self, critical: float) -> FloatArray:
         """Return the sum of pull^2 residual^2 over the rows left once each row has gone."""
         from inconvenient.kernels.removal import (
+            robust_sums,
             row_products,
             square_sum,
             symmetric_product,
             weighted_sum,
         )
 
-        inside = ~self.gone
-        room = 1.0 - self._hat
-        room[room < CRITICAL] = np.nan
-        by_pull, by_residual = self._pull / room, self._residual / room
-        if len(inside) <= _DENSE:
-            Z = self._blocks.transpose(0, 2, 1).reshape(-1, self.p)[: len(inside)]
-            H = Z @ self._inverse @ Z.T
-            terms: FloatArray = (self._pull + by_pull[:, None] * H) ** 2
-            terms *= (self._residual + by_residual[:, None] * H) ** 2
-            terms[:, self.gone] = 0.0
-            np.fill_diagonal(terms, 0.0)
-            dense: FloatArray = terms.sum(axis=1)
-            return dense
-        product = np.where(inside, self._pull * self._residual, 0.0)
+        n, hat, pull, residual = len(self.gone), self._hat, self._pull, self._residual
+        if n <= _DENSE:
+            sums = np.empty(n)
+            robust_sums(self._blocks, self._inverse, self.gone, hat, pull, residual, critical, sums)
+            return sums
+        room = 1.0 - hat
+        room[room < critical] = np.nan
+        product = np.where(self.gone, 0.0, pull * residual)
         total = square_sum(product, self.gone)
         slopes = []
-        for weight in (product * self._pull, product * self._residual):
+        for weight in (product * pull, product * residual):
             moments, direction = np.empty(self.p), np.empty(self.p)
-            slope = np.empty(len(inside))
+            slope = np.empty(n)
             weighted_sum(self._blocks, weight, moments)
             symmetric_product(self._inverse, moments, direction)
             row_products(self._blocks, direction, slope)
             slopes.append(slope)
-        change = 2.0 * (by_residual * slopes[0] + by_pull * slopes[1])
-        own = product**2 + 4.0 * product**2 * self._hat / room
-        sparse: FloatArray = total + change - own
-        return sparse
+        change = 2.0 * (residual / room * slopes[0] + pull / room * slopes[1])
+        own = product**2 + 4.0 * product**2 * hat / room
+        return np.asarray(total + change - own)
 
 
 class Logistic(Removal):
     """Two classes: scores by one Newton step, refits after every step to a converged gradient."""
 
-    exact = False
     # The Hessian of the fit drifts with the coefficients.
     afresh_after = 64
 
-    def _fit(self, Z: FloatArray, mean: FloatArray, scale: FloatArray) -> FloatArray | None:
-        from inconvenient.kernels.logistic import CONVERGED, logistic_fit
+    @property
+    def exact(self) -> bool:
+        """Whether ``values_after`` equals refits."""
+        return False
 
-        rows = np.flatnonzero(~self.gone)
-        labels = self.table.y[rows]
+    def _fit(self, gram: FloatArray, factor: FloatArray) -> FloatArray | None:
+        from inconvenient.kernels.logistic import CONVERGED
+        from inconvenient.kernels.removal_logistic import logistic_newton
+
+        labels = self.table.y[~self.gone]
         if labels.min() == labels.max():
             return None
-        factor, b = np.empty((self.p, self.p)), np.zeros(self.p)
-        if logistic_fit(Z, self.table.y, rows, 0.0, 40, factor, b) != CONVERGED:
-            return None
-        self._b = b
-        self._scale = float(scale[self.table.column])
-        self._residual, self._weight = np.empty(len(self.gone)), np.empty(len(self.gone))
-        self._gradient()
-        return factor
+        n = len(self.gone)
+        self._residual, self._weight = np.empty(n), np.empty(n)
+        for b in (self._b.copy(), np.zeros(self.p)):
+            # From the coefficients at hand; should that fail, from zero.
+            status = logistic_newton(
+                self._blocks, self.table.y, self.gone, 40, self._residual, self._weight, factor, b
+            )
+            if status == CONVERGED:
+                self._b = b
+                self._gradient()
+                return factor
+        return None
 
     def _gradient(self) -> FloatArray:
-        from inconvenient.kernels.removal import logistic_gradient
+        from inconvenient.kernels.removal_logistic import logistic_gradient
 
         gradient = np.empty(self.p)
         logistic_gradient(
@@ -192,7 +209,7 @@ class Logistic(Removal):
         for _ in range(12):
             gradient = self._gradient()
             symmetric_product(self._inverse, gradient, step)
-            decrement = math.fsum((gradient * step).tolist())
+            decrement = dot(gradient, step)
             if decrement <= 1e-18:
                 return True
             if not decrement < 0.25 * last:
@@ -207,17 +224,15 @@ class Logistic(Removal):
 
     def value(self) -> float:
         """Return the coefficient, or its t by the Hessian of the last fit from scratch."""
-        j = self.table.column
-        b = float(self._b[j])
+        b = dot(self._target, self._b)
         if self.kind == COEFFICIENT:
             return b / self._scale
-        return b / math.sqrt(float(self._inverse[j, j]))
+        return b / math.sqrt(self._variance)
 
-    def _values_after(self) -> FloatArray:
+    def _values_after(self, critical: float) -> FloatArray:
         from inconvenient.kernels.removal import COEFFICIENT as B
         from inconvenient.kernels.removal import NORMAL_T, removal_values
 
-        j = self.table.column
         values = np.empty(len(self.gone))
         removal_values(
             B if self.kind == COEFFICIENT else NORMAL_T,
@@ -226,10 +241,11 @@ class Logistic(Removal):
             self._pull,
             self._residual,
             self._weight,
-            float(self._b[j]),
-            float(self._inverse[j, j]),
+            dot(self._target, self._b),
+            self._variance,
             0.0,
             2.0,
+            critical,
             values,
         )
         if self.kind == COEFFICIENT:

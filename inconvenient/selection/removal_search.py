@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Callable, Iterator
 
@@ -10,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inconvenient.selection.removal import COEFFICIENT, Removal, Table
+from inconvenient.selection.removal_shortlist import listed, pays
 
 __all__ = ["Goal", "best_subset", "exchange", "greedy", "two_groups"]
 
@@ -21,6 +23,8 @@ _WORK = 2e8
 _STEPS = 20_000
 # Selections up to this size are left through each of their rows in turn.
 _STARTS = 12
+# Steps over all rows before short lists are tried again.
+_PLAIN = 64
 # How many single rows, the best first, a start may begin with.
 _FIRST = 64
 
@@ -65,16 +69,24 @@ def greedy(state: Removal, direction: float, most: int) -> Iterator[tuple[int, f
 
     Notes
     -----
-    Two passes of n p and about 20 n operations a row.
+    Two passes of n p and about 20 n operations a row; for an OLS coefficient of 2,000 rows or more
+    about a tenth of that, by short lists outside which no row can be better.
     """
-    for _ in range(most):
-        while True:
-            i, gain = _best(state, direction)
-            if not gain > direction * state.value():
-                return
-            if state.remove(i):
-                break
-        yield i, state.value()
+    done = 0
+    while done < most:
+        if pays(state, most - done):
+            for i in itertools.islice(listed(state, direction), most - done):
+                done += 1
+                yield i, state.value()
+        for _ in range(min(_PLAIN, most - done)):
+            while True:
+                i, gain = _best(state, direction)
+                if not gain > direction * state.value():
+                    return
+                if state.remove(i):
+                    break
+            done += 1
+            yield i, state.value()
 
 
 def _best(state: Removal, direction: float) -> tuple[int, float]:
@@ -275,5 +287,10 @@ def _falling(table: Table, rows: IntArray, direction: float) -> tuple[IntArray, 
     ones = direction < 0.0
     cell = rows[y == float(ones)]
     other = len(rows) - len(cell)
-    left = np.arange(len(cell), 0, -1).astype(np.float64)
-    return cell, np.log(left) - math.log(other)
+    # Logarithms of kernels, which are the same on every machine.
+    from inconvenient.kernels.removal import logarithms
+
+    counts = np.append(np.arange(len(cell), 0, -1), other).astype(np.float64)
+    logs = np.empty(len(counts))
+    logarithms(counts, logs)
+    return cell, logs[:-1] - logs[-1]
