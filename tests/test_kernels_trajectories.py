@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 import statsmodels.api as sm
@@ -253,37 +247,3 @@ def test_what_a_strategy_calls_met_an_independent_fit_confirms(task):
                 confirmed += 1
     assert confirmed >= 3
     assert (engine.design.X.tobytes(), engine.design.y.tobytes()) == before
-
-
-@pytest.mark.slow
-@pytest.mark.jit
-@pytest.mark.parametrize(
-    "machine",
-    [
-        {"NUMBA_CPU_NAME": "generic"},
-        {
-            "NUMBA_CPU_NAME": "generic",
-            "OPENBLAS_CORETYPE": "Prescott",
-            "NPY_DISABLE_CPU_FEATURES": "all",
-            "OPENBLAS_NUM_THREADS": "1",
-        },
-    ],
-    ids=["generic compiler target", "generic everything"],
-)
-def test_selection_has_the_same_bytes_on_an_older_processor(machine):
-    from numpy._core import _multiarray_umath as umath
-
-    script = Path(__file__).with_name("selection_digest.py")
-
-    def run(extra):
-        environment = {**os.environ, **extra}
-        if environment.get("NPY_DISABLE_CPU_FEATURES"):
-            present = [f for f in umath.__cpu_dispatch__ if umath.__cpu_features__.get(f)]
-            environment["NPY_DISABLE_CPU_FEATURES"] = " ".join(present)
-        done = subprocess.run(
-            [sys.executable, str(script)], env=environment, capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
-
-    assert run(machine) == run({})
