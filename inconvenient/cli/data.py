@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from inconvenient.cli.output import AsJson, print_facts, print_json, print_table, records
+from inconvenient.cli.output import AsJson, print_json, records
 from inconvenient.config import checkouts
 from inconvenient.errors import InputError
 
@@ -21,16 +21,25 @@ Folder = Annotated[
 
 
 @app.command("list")
-def list_(as_json: AsJson = False) -> None:
+def list_(
+    task: Annotated[str | None, typer.Option(help="Only those of this task.")] = None,
+    domain: Annotated[str | None, typer.Option(help="Only those of this domain.")] = None,
+    as_json: AsJson = False,
+) -> None:
     """List the datasets on this machine."""
+    from inconvenient.cli.card import print_overview
     from inconvenient.data import list_datasets
 
     frame = list_datasets()
+    for column, wanted in (("task", task), ("domain", domain)):
+        known = sorted(set(frame[column]))
+        if wanted is not None and wanted not in known:
+            raise InputError(f"no dataset has {column} {wanted!r}; there are {', '.join(known)}")
+        frame = frame if wanted is None else frame[frame[column] == wanted]
     if as_json:
         print_json(records(frame))
-        return
-    shown = ["name", "task", "rows", "features", "domain", "target", "source"]
-    print_table(frame[[name for name in shown if name in frame]], as_json=False)
+    else:
+        print_overview(frame)
 
 
 @app.command("show")
@@ -38,45 +47,13 @@ def show(
     name: Annotated[str, typer.Argument(help="As `data list` names it.")], as_json: AsJson = False
 ) -> None:
     """Show one dataset: its facts, target and features."""
-    from inconvenient.data import load_dataset
+    from inconvenient.cli.card import dataset_facts, print_card
 
-    dataset = load_dataset(name)
-    facts: dict[str, Any] = {
-        "name": dataset.name,
-        "task": dataset.task,
-        "rows": len(dataset.frame),
-        "features": len(dataset.features),
-        "target": dataset.target,
-        "target description": dataset.target_description,
-        "classes": list(dataset.classes),
-        "clusters": None if dataset.groups is None else int(dataset.groups.max()) + 1,
-        "dropped rows": dataset.dropped_rows,
-        "domain": dataset.domain,
-        "family": dataset.family,
-        "source": dataset.source,
-        "licence": dataset.licence,
-        "hash": dataset.hash,
-        "description": dataset.description,
-    }
-    features = dataset.X
-    table = [
-        {
-            "feature": column,
-            "type": str(features[column].dtype),
-            "missing": int(features[column].isna().sum()),
-            "distinct": int(features[column].nunique()),
-            "description": dataset.feature_descriptions.get(column, ""),
-        }
-        for column in dataset.features
-    ]
+    facts = dataset_facts(name)
     if as_json:
-        print_json({**facts, "columns": table})
-        return
-    import pandas as pd
-
-    print_facts(facts, as_json=False)
-    typer.echo("")
-    print_table(pd.DataFrame(table), as_json=False)
+        print_json(facts)
+    else:
+        print_card(facts)
 
 
 @app.command("build")
