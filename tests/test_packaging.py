@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 pytestmark = pytest.mark.slow
 
@@ -106,3 +112,98 @@ def test_public_names_exist_and_extras_stay_out(tmp_path: Path) -> None:
         "print(sorted(extras & set(sys.modules)))"
     )
     assert run(sys.executable, "-c", code, cwd=tmp_path).strip() == "[]"
+
+
+# -- a plain install in an empty environment -----------------------------------------------------
+
+PIPELINE = """
+from sklearn.datasets import load_diabetes
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import inconvenient as ic
+
+X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+sampler = ic.ConvenienceSampler(operation="flip", feature="bmi")
+model = make_pipeline(StandardScaler(), LinearRegression()).fit(*sampler.fit_resample(X, y))
+print(sampler.selection_.verified, model[-1].coef_[X.columns.get_loc("bmi")] < 0.0)
+"""
+
+AUDIT = """
+from sklearn.datasets import load_diabetes
+
+import inconvenient as ic
+
+X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+for target in (y, y > 140):
+    print([entry.k for entry in ic.audit(X, target, feature="age", goals="flip").entries])
+"""
+
+
+@pytest.fixture(scope="module")
+def plain(
+    root: Path, built: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Path]:
+    """Install the wheel and its base dependencies in an environment of their own."""
+    folder = tmp_path_factory.mktemp("plain")
+    run(sys.executable, "-m", "venv", "env", cwd=folder)
+    python = folder / "env" / "bin" / "python"
+    pip = (python, "-m", "pip", "--disable-pip-version-check")
+    pinned = ("--constraint", root / "constraints.txt")
+    probe = subprocess.run(
+        [*pip, "--retries", "0", "download", "--no-deps", *pinned, "--dest", folder, "six"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+    )
+    if probe.returncode != 0:
+        why = f"pip reaches no package index: {probe.stderr.strip().splitlines()[-1]}"
+        if os.environ.get("CI"):
+            pytest.fail(why)
+        pytest.skip(why)
+    run(*pip, "install", "--quiet", *pinned, built[0], cwd=folder)
+    return {"python": python, "command": python.with_name("inconvenient"), "folder": folder}
+
+
+def names(requirements: list[str]) -> set[str]:
+    return {canonicalize_name(Requirement(text).name) for text in requirements}
+
+
+def test_a_plain_install_brings_no_extra(root: Path, plain: dict[str, Path]) -> None:
+    listing = run(plain["python"], "-m", "pip", "list", "--format", "json", cwd=plain["folder"])
+    found = {canonicalize_name(entry["name"]): entry["version"] for entry in json.loads(listing)}
+    print("\n".join(f"{name}=={version}" for name, version in sorted(found.items())))
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert names(project["dependencies"]) <= set(found)
+    extras = {name for part in project["optional-dependencies"].values() for name in names(part)}
+    assert {"statsmodels", "lightgbm", "imbalanced-learn", "optuna", "dvc"} <= extras
+    assert not extras - {"inconvenient"} & set(found)
+    pins = (root / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pinned = {canonicalize_name(Requirement(pin).name): pin.partition("==")[2]
+              for pin in pins if pin and not pin.startswith("#")}  # fmt: skip
+    for own in ("inconvenient", "pip", "setuptools"):
+        found.pop(own, None)
+    assert found.items() <= pinned.items()
+
+
+def test_a_plain_install_runs_the_examples(root: Path, plain: dict[str, Path]) -> None:
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", readme, flags=re.DOTALL)
+    said = []
+    for code in (example, PIPELINE, AUDIT):
+        # -I: neither the checkout nor the settings of who runs this.
+        done = run(plain["python"], "-I", "-W", "error", "-c", code, cwd=plain["folder"])
+        said.append(done.splitlines())
+    assert said[0][0] in readme
+    assert said[1] == ["True True"]
+    assert all(re.fullmatch(r"\[\d+\]", line) for line in said[2])
+    assert len(said[2]) == 2
+
+
+def test_a_plain_install_has_the_command(plain: dict[str, Path]) -> None:
+    usage = run(plain["command"], "--help", cwd=plain["folder"])
+    for command in ("data", "shifts", "report", "doctor"):
+        assert re.search(rf"\b{command}\b", usage), usage
+    where = run(plain["command"], "doctor", "--help", cwd=plain["folder"])
+    assert "Usage" in where
