@@ -234,7 +234,9 @@ def block_hats(blocks, L, hat_out):
     lanes = np.empty((p, BLOCK))
     total = np.empty(BLOCK)
     for b in range(blocks.shape[0]):
-        lanes[:] = blocks[b]
+        for j in range(p):
+            for r in range(BLOCK):
+                lanes[j, r] = blocks[b, j, r]
         _forward(L, lanes)
         total[:] = 0.0
         for j in range(p):

@@ -80,12 +80,15 @@ def test_select_loads_what_its_task_needs(task: str, own: set[str], wish: str) -
 @pytest.mark.jit
 @pytest.mark.parametrize(
     ("task", "own"),
-    [("regression", {"ols", "elementary"}), ("binary", {"ols", "elementary", "logistic"})],
+    [
+        ("regression", {"ols", "elementary"}),
+        ("binary", {"elementary", "logistic", "removal_logistic"}),
+    ],
 )
 def test_audit_loads_what_its_task_needs(task: str, own: set[str]) -> None:
     before, after = loaded(f"ic.audit(X[:200], y['{task}'][:200], feature='x4', goals='flip')")
     assert not (before | after) & {"sklearn", "statsmodels", "scipy.stats", "scipy.optimize"}
-    assert kernels(after) == {"jit", "linalg", "removal", *own}
+    assert kernels(after) == {"jit", "linalg", "removal", "removal_rows", *own}
 
 
 def test_a_split_brings_its_library_itself() -> None:
