@@ -152,7 +152,7 @@ def plain(
     pip = (python, "-m", "pip", "--disable-pip-version-check")
     pinned = ("--constraint", root / "constraints.txt")
     probe = subprocess.run(
-        [*pip, "--retries", "0", "download", "--no-deps", *pinned, "--dest", folder, "six"],
+        [*pip, "--retries", "0", "download", "--no-deps", "--dest", folder, "six"],
         cwd=folder,
         capture_output=True,
         text=True,
