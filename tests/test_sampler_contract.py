@@ -8,6 +8,7 @@ import subprocess
 import sys
 import unittest
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import pytest
 import sklearn
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_diabetes, load_iris, make_classification
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -91,6 +93,9 @@ def test_checks_of_scikit_learn(estimator: Any, check: Any) -> None:
         estimator_checks.check_param_validation,
         estimator_checks.check_dataframe_column_names_consistency,
         estimator_checks.check_parameters_default_constructible,
+        estimator_checks.check_supervised_y_no_nan,
+        estimator_checks.check_get_feature_names_out_error,
+        estimator_checks.check_non_transformer_estimators_n_iter,
     ],
 )
 def test_checks_that_scikit_learn_asks_of_its_own(check: Callable[..., None]) -> None:
@@ -136,6 +141,9 @@ def mixed() -> tuple[pd.DataFrame, pd.Series]:
     X["smoker"] = pd.Series(X["sex"] > 1)
     X["maybe"] = pd.Series(X["s4"] > 4).astype("boolean").mask(X.index % 11 == 0)
     X["sex"] = np.where(X["sex"] > 1, "male", "female")
+    X["town"] = pd.Series(np.where(X.index % 2, "east", "west"), dtype="string[python]")
+    X["town"] = X["town"].mask(X.index % 17 == 0)
+    X["ward"] = pd.Categorical.from_codes(X.index % 4 - 1, ["north", "south", "nowhere", "hills"])
     X["name"] = pd.Series(X["sex"], dtype=object).mask(X.index % 13 == 0)
     X["name"] = X["name"].where(X.index % 3 != 0, "other")
     X["band"] = pd.cut(X["age"], [0, 35, 50, 65, 90], labels=["d", "c", "b", "a"])
@@ -154,13 +162,15 @@ TARGETS: dict[str, Callable[[pd.Series], Any]] = {
     "array": lambda y: y.to_numpy(),
     "column": lambda y: y.to_numpy()[:, None],
     "strings": lambda y: pd.Series(np.where(y > 140, "high", "low"), index=y.index, name="y"),
+    "nullable strings": lambda y: (y > 140).map({True: "high", False: "low"}).astype("string"),
+    "objects": lambda y: (y > 140).map({True: "high", False: "low"}).astype(object),
     "category": lambda y: pd.cut(y, [0, 90, 180, 400], labels=["low", "mid", "high"]),
     "boolean": lambda y: (y > 140).astype("boolean"),
     "integers": lambda y: (y > 140).astype("Int8"),
     "one-hot frame": lambda y: pd.get_dummies(pd.cut(y, [0, 90, 180, 400], labels=list("abc"))),
+    "nullable integers": lambda y: pd.cut(y, [0, 90, 180, 400], labels=[1, 2, 3]).astype("Int64"),
     "list": lambda y: y.tolist(),
 }
-
 
 REGRESSION = {"numbers", "nullable numbers", "frame", "array", "column", "list"}
 
@@ -207,6 +217,45 @@ def test_pandas_in_pandas_out(kind: str) -> None:
     # What is returned is a copy.
     X_bent.iloc[:, 0] = 0.0
     same(X, before)
+
+
+def test_the_table_has_a_column_of_every_kind_with_gaps() -> None:
+    X, _ = mixed()
+    gaps = {str(dtype) for dtype, gap in zip(X.dtypes, X.isna().any()) if gap}
+    assert gaps >= {"float64", "Int64", "boolean", "string", "object", "category"}
+    assert {"Float64", "float32", "bool"} <= {str(dtype) for dtype in X.dtypes}
+    assert not X.index.is_unique
+
+
+def test_rows_are_paired_by_position_and_keep_their_own_labels() -> None:
+    X, y = mixed()
+    expected = Sampler(feature="bmi")
+    expected.fit_resample(X, y)
+    X = X.set_axis(pd.MultiIndex.from_arrays([X.index, np.arange(len(X))]))
+    y = y.set_axis(pd.date_range("2026-11-30", periods=len(y)))
+    sampler = Sampler(feature="bmi")
+    X_bent, y_bent = sampler.fit_resample(X, y)
+    np.testing.assert_array_equal(sampler.sample_indices_, expected.sample_indices_)
+    same(X_bent, X.iloc[sampler.sample_indices_])
+    same(y_bent, y.iloc[sampler.sample_indices_])
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("classes", [None, 2, 3])
+def test_arrays_stay_unchanged(classes: int | None, order: Any) -> None:
+    X, score = load_diabetes(return_X_y=True)
+    y = score if classes is None else np.digitize(score, [140] if classes == 2 else [100, 200])
+    X = np.asarray(X.astype(np.float32), order=order)
+    X[::7, 3] = np.nan
+    X.flags.writeable = y.flags.writeable = False
+    before = X.tobytes(), y.tobytes()
+    sampler = Sampler(feature=2)
+    X_bent, y_bent = sampler.fit_resample(X, y)
+    assert (X.tobytes(), y.tobytes()) == before
+    assert (X_bent.dtype, y_bent.dtype) == (X.dtype, y.dtype)
+    assert X_bent.flags.writeable
+    np.testing.assert_array_equal(X_bent, X[sampler.sample_indices_])
+    np.testing.assert_array_equal(y_bent, y[sampler.sample_indices_])
 
 
 def test_the_sample_is_that_of_select() -> None:
@@ -364,6 +413,8 @@ def test_parameters_are_checked_when_used(change: dict[str, Any], message: str) 
         (np.ones((9, 2)), [None, *range(8)], "known in every row, but 1 of 9 .* first in row 0"),
         (np.ones((3, 2)), np.ma.masked_array([1.0, 2, 3], [0, 0, 1]), "missing, first in row 2"),
         (np.ones((2, 2)), [[1], [2, 3]], "one column or one-hot columns, got rows"),
+        (np.ones((3, 2)), [1.0, np.inf, 2.0], "must hold finite numbers .* first inf in row 1"),
+        (np.ones((2, 2)), pd.to_datetime(["2026-11-30", "2026-12-01"]), "holds dates or times"),
     ],
 )
 def test_tables_that_cannot_be_used(X: Any, y: Any, message: str) -> None:
@@ -492,6 +543,32 @@ def test_before_an_encoder() -> None:
     steps = pipeline.make_pipeline(Sampler(feature="bmi"), encoder, LinearRegression())
     X = X[["bmi", "sex", "band"]]
     assert np.isfinite(steps.fit(X, y).predict(X)).all()
+
+
+@pytest.mark.parametrize("kind", ["numbers", "strings", "category"])
+def test_in_a_pipeline_that_keeps_its_steps(kind: str, tmp_path: Path) -> None:
+    pipeline = pytest.importorskip("imblearn.pipeline")
+    X, plain = mixed()
+    X, y = X[["bmi", "s5", "sex"]], TARGETS[kind](plain)
+    columns = make_column_transformer(
+        (StandardScaler(), ["bmi", "s5"]), (OneHotEncoder(sparse_output=False), ["sex"])
+    ).set_output(transform="pandas")
+    model = LinearRegression() if kind in REGRESSION else LogisticRegression()
+    sampler = Sampler(feature="standardscaler__bmi", min_fraction=0.3)
+    scores = []
+    for memory in (None, str(tmp_path), str(tmp_path)):
+        steps = pipeline.Pipeline(
+            [("columns", columns), ("bend", sampler), ("fit", model)], memory=memory
+        )
+        scores.append(steps.fit(X, y).score(X, y))
+        assert list(steps["bend"].feature_names_in_)[:2] == [
+            "standardscaler__bmi", "standardscaler__s5"
+        ]  # fmt: skip
+    assert scores[0] == scores[1] == scores[2]
+
+
+def test_shows_itself_in_a_notebook() -> None:
+    assert "ConvenienceSampler" in Sampler(feature="bmi")._repr_html_()
 
 
 def test_pickles() -> None:

@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from inconvenient.data import prepare_table
+from inconvenient.data.columns import clean_column
 from inconvenient.data.dataset import TASKS
 from inconvenient.errors import InputError, UnmetError
 from inconvenient.selection.containers import labels_of, table_of, take_rows
@@ -226,6 +227,7 @@ class ConvenienceSampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[m
                 f"y must be known in every row, but {int(missing.sum())} of {len(labels)} are "
                 f"missing, first in row {int(missing.argmax())} (counted from 0); leave them out"
             )
+        clean_column(labels, name="y", role="target")  # refuses infinite numbers, dates and such
         self.n_features_in_ = frame.shape[1]
         if names and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.asarray(names, dtype=object)
