@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kernel_code import kernels
 
-pytestmark = [pytest.mark.slow, pytest.mark.jit]
+pytestmark = pytest.mark.jit
 
 
 # "haswell" has fused multiply-adds, which this machine may lack.
@@ -29,10 +30,12 @@ def code(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return {**json.loads(done.stdout), "fuses": bool(request.param)}
 
 
+@pytest.mark.slow
 def test_no_call_no_flag_no_fused_instruction(code: Any) -> None:
     assert {name: found for name, found in code["kernels"].items() if any(found.values())} == {}
 
 
+@pytest.mark.slow
 def test_every_kernel_was_looked_at(root: Path, code: Any) -> None:
     written = set()
     for path in (root / "kernels").glob("*.py"):
@@ -44,6 +47,7 @@ def test_every_kernel_was_looked_at(root: Path, code: Any) -> None:
     assert written <= set(code["kernels"])
 
 
+@pytest.mark.slow
 def test_what_is_looked_for_would_be_found(code: Any) -> None:
     found = code["controls"]
     assert not any(found.pop("clean").values())
@@ -57,3 +61,10 @@ def test_what_is_looked_for_would_be_found(code: Any) -> None:
         "exp": {"exp"}, "log1p": {"log1p"}, "sin": {"sin"}, "pow": {"pow"},
         "exp of an array": {"exp"}, "dot": {"numba_xxdot"},
     }  # fmt: skip
+
+
+def test_no_kernel_asks_for_fast_math_or_threads() -> None:
+    options = {name: function.targetoptions for name, function in kernels()}
+    assert len(options) >= 28
+    for name, chosen in options.items():
+        assert not set(chosen) & {"fastmath", "parallel", "error_model", "inline"}, name
