@@ -226,3 +226,20 @@ def ols_extended(X, y):
     spread = (inverse**2).sum(axis=1)
     rss = (residual * residual).sum()
     return b, np.sqrt(spread * rss / (n - p)), (Q * Q).sum(axis=1)
+
+
+def ols_errors(X, y):
+    """Classical and HC1 standard errors of all coefficients."""
+    n, p = X.shape
+    pinv = np.linalg.pinv(X)
+    r = y - X @ (pinv @ y)
+    classical = np.sqrt(np.sum(pinv**2, axis=1) * np.sum(r**2) / (n - p))
+    return classical, np.sqrt(n / (n - p) * np.sum((pinv * r) ** 2, axis=1))
+
+
+def leave_one_out(X, y):
+    """Coefficients of all rows less those without each row, by the closed form: (n, p)."""
+    pinv = np.linalg.pinv(X)
+    r = y - X @ (pinv @ y)
+    h = np.einsum("ij,ji->i", X, pinv)
+    return (pinv * (r / (1.0 - h))).T
