@@ -15,11 +15,15 @@ from numba.core import caching
 
 __all__ = [
     "CACHE_FOLDER",
+    "CODES",
+    "CODES_OUT",
     "FLAGS",
     "MATRIX",
     "MATRIX_OUT",
     "ROWS",
     "ROWS_OUT",
+    "SINGLE",
+    "SINGLE_OUT",
     "TENSOR",
     "TENSOR_OUT",
     "VECTOR",
@@ -35,10 +39,14 @@ MATRIX = types.Array(types.float64, 2, "C", readonly=True)
 TENSOR = types.Array(types.float64, 3, "C", readonly=True)
 ROWS = types.Array(types.int64, 1, "C", readonly=True)
 FLAGS = types.Array(types.boolean, 1, "C", readonly=True)
+CODES = types.Array(types.int8, 3, "C", readonly=True)
+SINGLE = types.Array(types.float32, 1, "C", readonly=True)
 VECTOR_OUT = types.Array(types.float64, 1, "C")
 MATRIX_OUT = types.Array(types.float64, 2, "C")
 TENSOR_OUT = types.Array(types.float64, 3, "C")
 ROWS_OUT = types.Array(types.int64, 1, "C")
+CODES_OUT = types.Array(types.int8, 3, "C")
+SINGLE_OUT = types.Array(types.float32, 1, "C")
 
 
 def source_digest(folder: Path | None = None) -> str:
@@ -122,6 +130,15 @@ class _Cache(caching.FunctionCache):  # type: ignore[misc]
         return (*super()._index_key(sig, codegen), _DIGEST, bool(config.BOUNDSCHECK))
 
 
+def inline(py_func: Callable[..., Any]) -> Any:
+    """Compile a small helper that only kernels call, into each of them.
+
+    A division by zero gives infinity or NaN, as in NumPy: a check before every division would keep
+    loops out of the vector registers.
+    """
+    return njit(error_model="numpy", nogil=True)(py_func)
+
+
 def kernel(signature: Any) -> Callable[[Callable[..., Any]], Any]:
     """Compile a function for one explicit signature, or load it from the cache.
 
@@ -133,7 +150,7 @@ def kernel(signature: Any) -> Callable[[Callable[..., Any]], Any]:
     """
 
     def decorate(py_func: Callable[..., Any]) -> Any:
-        compiled = njit(py_func)
+        compiled = inline(py_func)
         if config.DISABLE_JIT:
             return compiled
         if CACHE_FOLDER is not None:
@@ -143,7 +160,3 @@ def kernel(signature: Any) -> Callable[[Callable[..., Any]], Any]:
         return compiled
 
     return decorate
-
-
-#: For small helpers that only kernels call; compiled into each of them.
-inline = njit

@@ -27,6 +27,7 @@ __all__ = [
     "column_moments",
     "independent_columns",
     "inverse",
+    "inverse_trace",
     "solve",
     "to_blocks",
     "top_rows",
@@ -42,6 +43,9 @@ LANES = 32
 #: Status of a fit by Newton's method.
 CONVERGED = 0
 NOT_CONVERGED = 1
+
+#: Rows that :func:`products` takes together.
+FEW = 4
 
 # A pivot below this share of its diagonal entry counts as zero: a column that is constant on a
 # sample of thousands of rows leaves about 1e-12 by rounding.
@@ -91,20 +95,31 @@ def cholesky_into(A, L_out):
             L_out[i, j] = A[i, j]
         for j in range(i + 1, p):
             L_out[i, j] = 0.0
+    # Right-looking, on the transpose in ``rows``: what each entry is made of, and in which order, is
+    # as in the textbook's sum, but a row is updated at a time and fills vector registers.
+    rows = np.empty((p, p))
+    for i in range(p):
+        for j in range(i + 1):
+            rows[j, i] = A[i, j]
     for j in range(p):
-        # Right-looking on rows: entries of row j to the left of the diagonal are final.
-        d = A[j, j]
-        for k in range(j):
-            d -= L_out[j, k] * L_out[j, k]
+        row = rows[j]
+        d = row[j]
         if not d > _PIVOT * A[j, j]:
             return j + 1
         root = np.sqrt(d)
-        L_out[j, j] = root
+        row[j] = root
         for i in range(j + 1, p):
-            s = A[i, j]
-            for k in range(j):
-                s -= L_out[i, k] * L_out[j, k]
-            L_out[i, j] = s / root
+            row[i] /= root
+        for i in range(j + 1, p):
+            factor = row[i]
+            other = rows[i]
+            for k in range(i, p):
+                other[k] -= factor * row[k]
+    for i in range(p):
+        for j in range(i + 1):
+            L_out[i, j] = rows[j, i]
+        for j in range(i + 1, p):
+            L_out[i, j] = 0.0
     return 0
 
 
@@ -125,6 +140,26 @@ def solve_into(L, b, x_out):
 
 
 @inline
+def products(x0, x1, x2, x3, a, b, of_a_out, of_b_out):
+    """Fill x'a and x'b of four rows: eight sums side by side, each over the columns in order."""
+    a0 = a1 = a2 = a3 = 0.0
+    b0 = b1 = b2 = b3 = 0.0
+    for j in range(a.shape[0]):
+        aj = a[j]
+        bj = b[j]
+        a0 += aj * x0[j]
+        b0 += bj * x0[j]
+        a1 += aj * x1[j]
+        b1 += bj * x1[j]
+        a2 += aj * x2[j]
+        b2 += bj * x2[j]
+        a3 += aj * x3[j]
+        b3 += bj * x3[j]
+    of_a_out[0], of_a_out[1], of_a_out[2], of_a_out[3] = a0, a1, a2, a3
+    of_b_out[0], of_b_out[1], of_b_out[2], of_b_out[3] = b0, b1, b2, b3
+
+
+@inline
 def leverages(X, rows, start, stop, L, lanes, form_out):
     """Fill x_i'(L L')^-1 x_i for rows[start:stop], at most LANES of them.
 
@@ -139,7 +174,14 @@ def leverages(X, rows, start, stop, L, lanes, form_out):
             lanes[j, r] = x[j]
     for i in range(p):
         row = lanes[i]
-        for k in range(i):
+        # Four columns at a time and one after the other: the row is loaded and stored once for all.
+        fours = i - i % 4
+        for k in range(0, fours, 4):
+            f0, f1, f2, f3 = L[i, k], L[i, k + 1], L[i, k + 2], L[i, k + 3]
+            l0, l1, l2, l3 = lanes[k], lanes[k + 1], lanes[k + 2], lanes[k + 3]
+            for r in range(LANES):
+                row[r] = (((row[r] - f0 * l0[r]) - f1 * l1[r]) - f2 * l2[r]) - f3 * l3[r]
+        for k in range(fours, i):
             factor = L[i, k]
             other = lanes[k]
             for r in range(LANES):
@@ -217,6 +259,32 @@ def inverse(L, inverse_out):
         unit[j] = 0.0
         for i in range(p):
             inverse_out[j, i] = column[i]
+
+
+@kernel(types.float64(MATRIX))
+def inverse_trace(L):
+    """Return the trace of (L L')^-1: the sum of squares of the entries of L^-1.
+
+    Parameters
+    ----------
+    L : float64 (p, p)
+        Lower triangular.
+    """
+    p = L.shape[0]
+    rows = np.zeros((p, p))
+    trace = 0.0
+    for i in range(p):
+        row = rows[i]
+        row[i] = 1.0
+        for k in range(i):
+            factor = L[i, k]
+            other = rows[k]
+            for j in range(k + 1):
+                row[j] -= factor * other[j]
+        for j in range(i + 1):
+            row[j] /= L[i, i]
+            trace += row[j] * row[j]
+    return trace
 
 
 @kernel(types.void(MATRIX, TENSOR_OUT))

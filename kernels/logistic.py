@@ -6,7 +6,7 @@ import numpy as np
 from numba import types
 
 from .elementary import exp, expit, log
-from .jit import MATRIX, MATRIX_OUT, ROWS, TENSOR, VECTOR, VECTOR_OUT, inline, kernel
+from .jit import MATRIX, MATRIX_OUT, ROWS, VECTOR, VECTOR_OUT, inline, kernel
 from .linalg import (
     BLOCK,
     CONVERGED,
@@ -157,34 +157,34 @@ def logistic_fit(X, y, rows, penalty, max_steps, L_out, b_out):
     return NOT_CONVERGED
 
 
-@kernel(types.void(TENSOR, VECTOR, VECTOR, VECTOR, VECTOR_OUT))
-def logistic_numerators(blocks, y, b, a, numerator_out):
+@kernel(types.void(MATRIX, VECTOR, VECTOR, VECTOR, VECTOR_OUT))
+def logistic_numerators(X, y, b, a, numerator_out):
     """Fill (a'x_i)(y_i - p_i) for every row of the pool: influence without its leverage term.
 
     Parameters
     ----------
-    blocks : float64 (ceil(n / BLOCK), p, BLOCK)
+    X : float64 (n, p)
     y : float64 (n,)
     b, a : float64 (p,)
         Coefficients, and H^-1 t for the functional t.
     numerator_out : float64 (n,)
     """
     n = y.shape[0]
-    p = b.shape[0]
-    eta = np.empty(BLOCK)
-    pull = np.empty(BLOCK)
-    for block in range(blocks.shape[0]):
-        eta[:] = 0.0
-        pull[:] = 0.0
-        for j in range(p):
-            bj = b[j]
-            aj = a[j]
-            column = blocks[block, j]
-            for r in range(BLOCK):
-                eta[r] += bj * column[r]
-                pull[r] += aj * column[r]
-        start = block * BLOCK
-        for r in range(min(BLOCK, n - start)):
+    eta = np.empty(FEW)
+    pull = np.empty(FEW)
+    for start in range(0, n, FEW):
+        last = min(start + FEW, n) - 1
+        products(
+            X[start],
+            X[min(start + 1, last)],
+            X[min(start + 2, last)],
+            X[min(start + 3, last)],
+            a,
+            b,
+            pull,
+            eta,
+        )
+        for r in range(min(FEW, n - start)):
             numerator_out[start + r] = pull[r] * (y[start + r] - expit(eta[r]))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numba import types
 
 from .elementary import exp, log
-from .jit import MATRIX, MATRIX_OUT, ROWS, TENSOR, VECTOR, VECTOR_OUT, inline, kernel
+from .jit import MATRIX, MATRIX_OUT, ROWS, VECTOR, VECTOR_OUT, inline, kernel
 from .linalg import BLOCK, CONVERGED, NOT_CONVERGED, cholesky_into, solve_into
 
 __all__ = ["multinomial_fit", "multinomial_influence", "multinomial_numerators"]
@@ -186,13 +186,13 @@ def multinomial_fit(X, y, rows, penalty, max_steps, L_out, b_out):
     return NOT_CONVERGED
 
 
-@kernel(types.void(TENSOR, VECTOR, MATRIX, MATRIX, VECTOR_OUT))
-def multinomial_numerators(blocks, y, b, a, numerator_out):
+@kernel(types.void(MATRIX, VECTOR, MATRIX, MATRIX, VECTOR_OUT))
+def multinomial_numerators(X, y, b, a, numerator_out):
     """Fill sum over contrasts of (a_k'x_i)(1[y_i = k] - p_ik): influence without its leverage term.
 
     Parameters
     ----------
-    blocks : float64 (ceil(n / BLOCK), p, BLOCK)
+    X : float64 (n, p)
     y : float64 (n,)
         Class codes.
     b, a : float64 (K - 1, p)
@@ -203,18 +203,22 @@ def multinomial_numerators(blocks, y, b, a, numerator_out):
     classes, p = b.shape
     eta = np.empty((classes, BLOCK))
     pull = np.empty((classes, BLOCK))
-    for block in range(blocks.shape[0]):
+    block = np.zeros((p, BLOCK))
+    for start in range(0, n, BLOCK):
         eta[:] = 0.0
         pull[:] = 0.0
+        for r in range(min(BLOCK, n - start)):
+            x = X[start + r]
+            for j in range(p):
+                block[j, r] = x[j]
         for j in range(p):
-            column = blocks[block, j]
+            column = block[j]
             for k in range(classes):
                 bj = b[k, j]
                 aj = a[k, j]
                 for r in range(BLOCK):
                     eta[k, r] += bj * column[r]
                     pull[k, r] += aj * column[r]
-        start = block * BLOCK
         for r in range(min(BLOCK, n - start)):
             top = 0.0
             for k in range(classes):

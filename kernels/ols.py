@@ -5,8 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
-from .jit import MATRIX, MATRIX_OUT, ROWS, TENSOR, VECTOR, VECTOR_OUT, kernel
-from .linalg import BLOCK, LANES, add_weighted_gram, cholesky_into, leverages, solve_into
+from .jit import MATRIX, MATRIX_OUT, ROWS, VECTOR, VECTOR_OUT, kernel
+from .linalg import (
+    FEW,
+    LANES,
+    add_weighted_gram,
+    cholesky_into,
+    leverages,
+    products,
+    solve_into,
+)
 
 __all__ = ["hat_values", "ols_add", "ols_influence", "ols_numerators", "ols_refine", "ols_solve"]
 
@@ -102,14 +110,13 @@ def ols_refine(X, y, rows, penalty, L, b_out):
         b_out[j] += step[j]
 
 
-@kernel(types.void(TENSOR, VECTOR, VECTOR, VECTOR, VECTOR_OUT))
-def ols_numerators(blocks, y, b, a, numerator_out):
+@kernel(types.void(MATRIX, VECTOR, VECTOR, VECTOR, VECTOR_OUT))
+def ols_numerators(X, y, b, a, numerator_out):
     """Fill (a'x_i)(y_i - x_i'b) for every row of the pool: influence without its leverage term.
 
     Parameters
     ----------
-    blocks : float64 (ceil(n / BLOCK), p, BLOCK)
-        The pool in blocked layout.
+    X : float64 (n, p)
     y : float64 (n,)
     b, a : float64 (p,)
         Coefficients, and H^-1 t for the functional t.
@@ -120,21 +127,21 @@ def ols_numerators(blocks, y, b, a, numerator_out):
     One pass over the pool, 2 n p multiply-adds; the sum over columns runs in column order.
     """
     n = y.shape[0]
-    p = b.shape[0]
-    fit = np.empty(BLOCK)
-    pull = np.empty(BLOCK)
-    for block in range(blocks.shape[0]):
-        fit[:] = 0.0
-        pull[:] = 0.0
-        for j in range(p):
-            bj = b[j]
-            aj = a[j]
-            column = blocks[block, j]
-            for r in range(BLOCK):
-                fit[r] += bj * column[r]
-                pull[r] += aj * column[r]
-        start = block * BLOCK
-        for r in range(min(BLOCK, n - start)):
+    fit = np.empty(FEW)
+    pull = np.empty(FEW)
+    for start in range(0, n, FEW):
+        last = min(start + FEW, n) - 1
+        products(
+            X[start],
+            X[min(start + 1, last)],
+            X[min(start + 2, last)],
+            X[min(start + 3, last)],
+            a,
+            b,
+            pull,
+            fit,
+        )
+        for r in range(min(FEW, n - start)):
             numerator_out[start + r] = pull[r] * (y[start + r] - fit[r])
 
 

@@ -12,11 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 from inconvenient.selection.design import Design
+from inconvenient.selection.screen import Screen
+from inconvenient.selection.threads import in_parts
 
 __all__ = ["Engine", "State"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+
+# A sum of squares is this share of its column's, or less, once the columns before it are taken out:
+# the normal equations then lose digits that a refinement step brings back.
+_REFINED = 1e-2
 
 # Newton steps from a warm start; a fit that needs more is one without a finite solution.
 _MAX_STEPS = 40
@@ -58,19 +64,15 @@ class Engine:
     Notes
     -----
     Penalised objective: mean loss + (ridge / 2) ||b||^2 over the contrasts, intercept free. OLS
-    adds rows to X'X and refactorises once per call, with one refinement step on fresh residuals;
-    the others run Newton's method from the previous coefficients, refactorising at each step.
+    adds rows to X'X and refactorises once per call, with one refinement step on fresh residuals where
+    the columns are far from orthogonal; the others run Newton's method from the previous coefficients, refactorising at each step.
     """
 
     def __init__(self, design: Design) -> None:
-        from inconvenient.kernels.linalg import BLOCK, to_blocks
-
         self.design = design
-        n, p = design.X.shape
-        self.n, self.p = n, p
+        self.n, self.p = design.X.shape
         self.contrasts = max(1, design.n_classes - 1)
-        self._blocks = np.empty((-(-n // BLOCK), p, BLOCK))
-        to_blocks(design.X, self._blocks)
+        self._screen: Screen | None = None
 
     def fit(
         self, rows: IntArray, *, ridge: float = 0.0, start: State | None = None
@@ -115,7 +117,8 @@ class Engine:
         penalty = ridge * len(rows)
         if ols_solve(*gram, penalty, factor, b) != 0:
             return None
-        ols_refine(X, y, rows, penalty, factor, b)
+        if (factor.diagonal() ** 2 < _REFINED * gram[0].diagonal()).any():
+            ols_refine(X, y, rows, penalty, factor, b)
         return State(b[None, :], b[:, None], factor, rows, ridge, gram)
 
     def _fit_newton(self, rows: IntArray, ridge: float, start: State | None) -> State | None:
@@ -174,53 +177,56 @@ class Engine:
 
     def numerators(self, state: State, a: FloatArray) -> FloatArray:
         """Return influence without its leverage term for all n rows, float64 (n,)."""
-        out = np.empty(self.n)
-        y, b = self.design.y, state.contrasts
         if self.design.task == "regression":
-            from inconvenient.kernels.ols import ols_numerators
-
-            ols_numerators(self._blocks, y, b[0], a[0], out)
+            from inconvenient.kernels.ols import ols_numerators as kernel
         elif self.contrasts == 1:
-            from inconvenient.kernels.logistic import logistic_numerators
-
-            logistic_numerators(self._blocks, y, b[0], a[0], out)
+            from inconvenient.kernels.logistic import logistic_numerators as kernel
         else:
-            from inconvenient.kernels.multinomial import multinomial_numerators
+            from inconvenient.kernels.multinomial import multinomial_numerators as kernel
+        out = np.empty(self.n)
+        X, y = self.design.X, self.design.y
+        b, a = (state.contrasts[0], a[0]) if self.contrasts == 1 else (state.contrasts, a)
 
-            multinomial_numerators(self._blocks, y, b, a, out)
+        def task(start: int, stop: int) -> None:
+            part = slice(start, stop)
+            kernel(X[part], y[part], b, a, out[part])
+
+        in_parts(task, self.n, 2.0 * self.contrasts * self.p)
         return out
 
     def influence(self, state: State, a: FloatArray, rows: IntArray) -> FloatArray:
         """Return the influence of each of ``rows`` on the functional, float64 (k,)."""
-        out = np.empty(len(rows))
-        X, y, b = self.design.X, self.design.y, state.contrasts
+        factor = state.factor
         if self.design.task == "regression":
-            from inconvenient.kernels.ols import ols_influence
-
-            ols_influence(X, y, rows, b[0], a[0], state.factor, out)
+            from inconvenient.kernels.ols import ols_influence as kernel
         elif self.contrasts == 1:
-            from inconvenient.kernels.logistic import logistic_influence
-
-            logistic_influence(X, y, rows, b[0], a[0], state.factor, out)
+            from inconvenient.kernels.logistic import logistic_influence as kernel
         else:
             from inconvenient.kernels.linalg import inverse
-            from inconvenient.kernels.multinomial import multinomial_influence
+            from inconvenient.kernels.multinomial import multinomial_influence as kernel
 
-            H_inverse = np.empty_like(state.factor)
-            inverse(state.factor, H_inverse)
-            multinomial_influence(X, y, rows, b, a, H_inverse, out)
+            factor = np.empty_like(state.factor)
+            inverse(state.factor, factor)
+        out = np.empty(len(rows))
+        X, y = self.design.X, self.design.y
+        b, a = (state.contrasts[0], a[0]) if self.contrasts == 1 else (state.contrasts, a)
+
+        def task(start: int, stop: int) -> None:
+            kernel(X, y, rows[start:stop], b, a, factor, out[start:stop])
+
+        in_parts(task, len(rows), 0.5 * (self.contrasts * self.p) ** 2)
         return out
 
     def best_rows(
-        self, state: State, a: FloatArray, taken: npt.NDArray[np.bool_], k: int
+        self, state: State, functional: FloatArray, taken: npt.NDArray[np.bool_], k: int
     ) -> tuple[IntArray, FloatArray]:
         """Return the k rows outside the sample of highest influence, best first.
 
         Parameters
         ----------
         state : State
-        a : float64 (c, p)
-            From :meth:`solve_functional`.
+        functional : float64 (p, C)
+            Weight of each reported coefficient.
         taken : bool (n,)
             Rows that are not to be returned.
         k : int
@@ -232,29 +238,22 @@ class Engine:
 
         Notes
         -----
-        Leverage costs p^2 / 2 a row, so it is computed for a shortlist by numerator only. For OLS
-        and two classes leverage shrinks a numerator towards zero: with v the least influence of
-        the k rows of highest numerator, only rows whose numerator reaches v can be among the k
-        best (all rows, where v is not positive), so the answer is exact. For more classes no such
-        bound is known: the list holds the 4 k + 64 rows of highest numerator.
+        Leverage costs p^2 / 2 a row, so it is computed for a shortlist. For OLS and two classes
+        the shortlist is certified to hold the k best (:class:`Screen`). For more classes no bound
+        is known: it holds the 4 k + 64 rows of highest numerator.
         """
+        a = self.solve_functional(state, functional)
+        k = min(k, int(self.n - np.count_nonzero(taken)))
+        if self.contrasts == 1:
+            if self._screen is None:
+                self._screen = Screen(self)
+            spread = float(functional[:, 0] @ a[0])
+            return self._screen.best_rows(state, a, spread, taken, k)
         from inconvenient.kernels.linalg import top_rows
 
-        numerators = self.numerators(state, a)
-        outside = int(self.n - np.count_nonzero(taken))
-        k = min(k, outside)
-        length = k if self.contrasts == 1 else min(4 * k + 64, outside)
-        shortlist = np.empty(length, dtype=np.int64)
-        top_rows(numerators, taken, length, shortlist)
+        shortlist = np.empty(min(4 * k + 64, self.n), dtype=np.int64)
+        count = top_rows(self.numerators(state, a), taken, len(shortlist), shortlist)
+        shortlist = shortlist[:count]
         exact = self.influence(state, a, shortlist)
-        if self.contrasts == 1 and 0 < k < outside:
-            least = float(exact.min())
-            waiting = ~taken
-            waiting[shortlist] = False
-            if least > 0.0:
-                waiting &= numerators >= least
-            more = np.flatnonzero(waiting).astype(np.int64)
-            shortlist = np.concatenate([shortlist, more])
-            exact = np.concatenate([exact, self.influence(state, a, more)])
         order = np.lexsort((shortlist, -exact))[:k]
         return shortlist[order], exact[order]

@@ -92,16 +92,17 @@ def steer(
             return rows, False
         weights, need = _pull(aim, criterion, current)
         shape = state.coefficients.shape
-        a = engine.solve_functional(state, aim.functional(weights, shape))
+        functional = aim.functional(weights, shape)
         taken = np.zeros(engine.n, dtype=np.bool_)
         taken[rows] = True
-        best, influence = engine.best_rows(state, a, taken, batch)
+        best, influence = engine.best_rows(state, functional, taken, batch)
         if not len(best):
             break
         enough = int(np.searchsorted(np.cumsum(np.maximum(influence, 0.0)), need)) + 1
         new = best[: min(enough, batch)]
         taken[new] = True
         if len(new) < batch:
+            a = engine.solve_functional(state, functional)
             filler = _cancelling(engine.numerators(state, a), taken, order, batch - len(new))
             new = np.concatenate([new, filler])
         rows = np.concatenate([rows, new])

@@ -183,10 +183,9 @@ def push(
         weights = signs / np.abs(aim.reference)
         if each_met is not None and not (met := each_met(current)).all():
             weights = np.where(met, 0.0, weights)
-        a = engine.solve_functional(state, aim.functional(weights, shape))
         batch = max(1, size // GROWTH)
         batch = min([batch, *(stop - size for stop in stops if stop > size)])
-        new, _ = engine.best_rows(state, a, taken, batch)
+        new, _ = engine.best_rows(state, aim.functional(weights, shape), taken, batch)
         taken[new] = True
         rows.append(new)
         size += len(new)
