@@ -95,8 +95,8 @@ def cholesky_into(A, L_out):
             L_out[i, j] = A[i, j]
         for j in range(i + 1, p):
             L_out[i, j] = 0.0
-    # Right-looking, on the transpose in ``rows``: what each entry is made of, and in which order, is
-    # as in the textbook's sum, but a row is updated at a time and fills vector registers.
+    # Right-looking, on the transpose in ``rows``: each entry is made of the same terms in the same
+    # order as in the textbook's sum, but a row is updated at a time and fills vector registers.
     rows = np.empty((p, p))
     for i in range(p):
         for j in range(i + 1):

@@ -8,13 +8,14 @@ from numba import types
 from .elementary import exp, expit, log
 from .jit import MATRIX, MATRIX_OUT, ROWS, VECTOR, VECTOR_OUT, inline, kernel
 from .linalg import (
-    BLOCK,
     CONVERGED,
+    FEW,
     LANES,
     NOT_CONVERGED,
     add_weighted_gram,
     cholesky_into,
     leverages,
+    products,
     solve_into,
 )
 

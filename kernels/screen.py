@@ -49,6 +49,7 @@ _MARGIN = 1.0 + 2.0**-18
 _SHIFT = 19
 _BINS = 8192
 _FLIP = 0x7FFFFFFF
+_LEAST = -3.4028234663852886e38
 
 
 @kernel(types.void(MATRIX, VECTOR_OUT, VECTOR_OUT))
@@ -412,7 +413,7 @@ def upper_tail(bound, count):
     Returns
     -------
     float
-        Minus infinity if there are not so many rows.
+        The least finite number if there are not so many rows.
 
     Notes
     -----
@@ -435,7 +436,7 @@ def upper_tail(bound, count):
             place = (k - _BINS // 2) << _SHIFT
             edge[0] = place if place >= 0 else place ^ _FLIP
             return float(edge.view(np.float32)[0])
-    return -np.inf
+    return _LEAST
 
 
 @kernel(types.int64(SINGLE, types.float64, types.float64, ROWS_OUT))

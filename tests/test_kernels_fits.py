@@ -283,7 +283,7 @@ def test_ols_influence(j):
     np.testing.assert_allclose(got, refit, rtol=1e-8, atol=1e-13)
     # The numerator is the same without 1 + h.
     numerators, hat = np.empty(150), np.empty(90)
-    ols.ols_numerators(blocks_of(X), y, b, a, numerators)
+    ols.ols_numerators(X, y, b, a, numerators)
     ols.hat_values(X, joining, L, hat)
     np.testing.assert_allclose(got, numerators[60:] / (1.0 + hat), rtol=1e-10, atol=1e-15)
 
@@ -301,7 +301,7 @@ def test_logistic_influence(ridge):
         atol = 1e-9 * np.abs(expected[:, j]).max()
         np.testing.assert_allclose(got, expected[:, j], rtol=1e-8, atol=atol)
         numerators = np.empty(160)
-        logistic.logistic_numerators(blocks_of(X), y, b, a, numerators)
+        logistic.logistic_numerators(X, y, b, a, numerators)
         prob = 1 / (1 + np.exp(-X @ b))
         h = np.einsum("ij,ij->i", X @ np.linalg.inv(L @ L.T), X)
         np.testing.assert_allclose(
@@ -328,7 +328,7 @@ def test_multinomial_influence(ridge):
         atol = 1e-9 * np.abs(expected[:, j, c]).max()
         np.testing.assert_allclose(got, expected[:, j, c], rtol=1e-8, atol=atol)
         numerators = np.empty(178)
-        multinomial.multinomial_numerators(blocks_of(X), y, b, a, numerators)
+        multinomial.multinomial_numerators(X, y, b, a, numerators)
         P = naive.probabilities(X, b.T)[:, :2]
         own = np.eye(3)[codes][:, :2]
         np.testing.assert_allclose(

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
 import naive
+from designs import design_from
 from inconvenient.selection.criterion import Criterion
-from inconvenient.selection.design import Design
 from inconvenient.selection.engine import Engine
 from inconvenient.selection.reference import aim_at, fit_reference
 from inconvenient.selection.steering import exchange, steer
@@ -34,24 +34,7 @@ def engine_of(task, n=None, columns=None):
     if task == "regression":
         y = (y - y.mean()) / y.std()
     X = np.column_stack([np.ones(len(y)), (raw - raw.mean(axis=0)) / raw.std(axis=0)])
-    p = X.shape[1]
-    names = tuple(f"x{j}" for j in range(1, p))
-    return Engine(
-        Design(
-            X=np.ascontiguousarray(X),
-            y=y,
-            task=task,
-            n_classes=CLASSES[task],
-            columns=("(intercept)", *names),
-            features=names,
-            feature_of=np.arange(-1, p - 1),
-            removed=(),
-            dependencies=(),
-            encoding=(),
-            y_mean=0.0,
-            y_scale=1.0,
-        )
-    )
+    return Engine(design_from(X, y, task, CLASSES[task]))
 
 
 def aim_of(reference, j=2):
@@ -174,7 +157,7 @@ def test_best_rows_are_those_of_highest_influence(task, seed, k):
     a = engine.solve_functional(state, functional)
     taken = np.zeros(150, dtype=bool)
     taken[rows] = True
-    got, influence = engine.best_rows(state, a, taken, k)
+    got, influence = engine.best_rows(state, functional, taken, k)
     outside = np.flatnonzero(~taken)
     score = np.full(150, np.nan)
     score[outside] = engine.influence(state, a, outside)

@@ -20,8 +20,8 @@ __all__ = ["Engine", "State"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-# A sum of squares is this share of its column's, or less, once the columns before it are taken out:
-# the normal equations then lose digits that a refinement step brings back.
+# Where the part of a column outside the ones before it has at most this share of its sum of squares,
+# the normal equations lose digits that a refinement step brings back.
 _REFINED = 1e-2
 
 # Newton steps from a warm start; a fit that needs more is one without a finite solution.
@@ -64,8 +64,9 @@ class Engine:
     Notes
     -----
     Penalised objective: mean loss + (ridge / 2) ||b||^2 over the contrasts, intercept free. OLS
-    adds rows to X'X and refactorises once per call, with one refinement step on fresh residuals where
-    the columns are far from orthogonal; the others run Newton's method from the previous coefficients, refactorising at each step.
+    adds rows to X'X and refactorises once per call, with one refinement step on fresh residuals
+    where the columns are far from orthogonal; the others run Newton's method from the previous
+    coefficients, refactorising at each step.
     """
 
     def __init__(self, design: Design) -> None:

@@ -1,4 +1,4 @@
-"""Kernels on several threads: each row's result is computed as on one, so the bytes are the same."""
+"""Kernels on several threads: each row's result is what it is on one, so the bytes are the same."""
 
 from __future__ import annotations
 
