@@ -90,11 +90,6 @@ def add_weighted_gram(X, rows, weights, A_out):
 def cholesky_into(A, L_out):
     """Factorise the lower triangle of A as L L'; return 0, or 1 + the failing column."""
     p = A.shape[0]
-    for i in range(p):
-        for j in range(i + 1):
-            L_out[i, j] = A[i, j]
-        for j in range(i + 1, p):
-            L_out[i, j] = 0.0
     # Right-looking, on the transpose in ``rows``: each entry is made of the same terms in the same
     # order as in the textbook's sum, but a row is updated at a time and fills vector registers.
     rows = np.empty((p, p))

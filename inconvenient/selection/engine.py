@@ -20,8 +20,8 @@ __all__ = ["Engine", "State"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-# Where the part of a column outside the ones before it has at most this share of its sum of squares,
-# the normal equations lose digits that a refinement step brings back.
+# Where the part of a column outside the ones before it has at most this share of its sum of
+# squares, the normal equations lose digits that a refinement step brings back.
 _REFINED = 1e-2
 
 # Newton steps from a warm start; a fit that needs more is one without a finite solution.
