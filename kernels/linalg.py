@@ -1,4 +1,4 @@
-"""Dense linear algebra in a fixed order: Gram matrices, Cholesky, elimination, row ranking."""
+"""Dense linear algebra in a fixed order: Gram matrices, Cholesky, elimination."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import numpy as np
 from numba import types
 
 from .jit import (
-    FLAGS,
     MATRIX,
     MATRIX_OUT,
     ROWS,
@@ -30,7 +29,6 @@ __all__ = [
     "inverse_trace",
     "solve",
     "to_blocks",
-    "top_rows",
 ]
 
 #: Rows per block of the blocked layout; a block of one column is a contiguous run that fills
@@ -384,68 +382,3 @@ def independent_columns(A, tolerance, order_out):
         R[j, step] = root
         rank += 1
     return rank
-
-
-@inline
-def _worse(score, a, b):
-    """Tell whether row a ranks behind row b: a lower score, or equal and a larger row."""
-    return score[a] < score[b] or (score[a] == score[b] and a > b)
-
-
-@inline
-def _sift(score, heap, size):
-    """Let the top of a heap of rows sink to its place."""
-    c = 0
-    while True:
-        child = 2 * c + 1
-        if child >= size:
-            return
-        if child + 1 < size and _worse(score, heap[child + 1], heap[child]):
-            child += 1
-        if not _worse(score, heap[child], heap[c]):
-            return
-        heap[c], heap[child] = heap[child], heap[c]
-        c = child
-
-
-@kernel(types.int64(VECTOR, FLAGS, types.int64, ROWS_OUT))
-def top_rows(score, taken, k, rows_out):
-    """Fill the k rows of highest score among those not taken, best first, ties to smaller rows.
-
-    Parameters
-    ----------
-    score : float64 (n,)
-    taken : bool (n,)
-    k : int
-    rows_out : int64 (at least k,)
-
-    Returns
-    -------
-    int
-        How many rows there were, at most k.
-
-    Notes
-    -----
-    A heap of the k best so far, worst on top: O(n + changes log k).
-    """
-    size = 0
-    for i in range(score.shape[0]):
-        if taken[i]:
-            continue
-        if size < k:
-            c = size
-            rows_out[c] = i
-            size += 1
-            while c > 0:
-                parent = (c - 1) // 2
-                if not _worse(score, rows_out[c], rows_out[parent]):
-                    break
-                rows_out[c], rows_out[parent] = rows_out[parent], rows_out[c]
-                c = parent
-        elif k > 0 and score[i] > score[rows_out[0]]:
-            rows_out[0] = i
-            _sift(score, rows_out, size)
-    for end in range(size - 1, 0, -1):
-        rows_out[0], rows_out[end] = rows_out[end], rows_out[0]
-        _sift(score, rows_out, end)
-    return size

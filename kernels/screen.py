@@ -1,38 +1,22 @@
-"""One byte per entry of the pool: certified upper bounds on influence that spare the exact pass."""
+"""One byte per entry of the pool, and what its sums may be wrong by."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import types
 
-from .elementary import expit
 from .jit import (
-    CODES,
     CODES_OUT,
-    FLAGS,
     MATRIX,
-    ROWS,
-    ROWS_OUT,
-    SINGLE,
     SINGLE_OUT,
     VECTOR,
     VECTOR_OUT,
     inline,
     kernel,
 )
-from .linalg import BLOCK, FEW, products
+from .linalg import BLOCK
 
-__all__ = [
-    "CODE_STEPS",
-    "column_ranges",
-    "encode",
-    "logistic_bounds",
-    "logistic_sharpened",
-    "ols_bounds",
-    "ols_sharpened",
-    "reaching",
-    "upper_tail",
-]
+__all__ = ["CODE_STEPS", "MARGIN", "ROUNDING", "column_ranges", "encode"]
 
 # Codes are -127 .. 127.
 _TOP = 127.0
@@ -40,16 +24,10 @@ _TOP = 127.0
 CODE_STEPS = 254
 # Bounds are sums in single precision: what rounding may add to them, relative to the sum of the
 # absolute values of all terms, per term; 2^-24 is half a unit in the last place.
-_SINGLE = 2.0**-22
+ROUNDING = 2.0**-22
 # And relative to the bound itself, for its last few operations and for the rounding of the exact
 # influence that it has to stay above.
-_MARGIN = 1.0 + 2.0**-18
-
-# Bins of a histogram of single-precision numbers by sign, exponent and four bits of fraction.
-_SHIFT = 19
-_BINS = 8192
-_FLIP = 0x7FFFFFFF
-_LEAST = -3.4028234663852886e38
+MARGIN = 1.0 + 2.0**-18
 
 
 @kernel(types.void(MATRIX, VECTOR_OUT, VECTOR_OUT))
@@ -110,7 +88,7 @@ def encode(X, center, step, error_out, square_out, codes_out):
                 error_out[j] = max(error_out[j], off)
             for j in range(p):
                 square += x[j] * x[j]
-            square_out[start + r] = np.float32(square * _MARGIN)
+            square_out[start + r] = np.float32(square * MARGIN)
         block = codes_out[start // BLOCK]
         for j in range(p):
             for r in range(size):
@@ -118,7 +96,7 @@ def encode(X, center, step, error_out, square_out, codes_out):
 
 
 @inline
-def _scaled(v, center, step, error, v_out):
+def scaled(v, center, step, error, v_out):
     """Fill v_j step_j in single precision; return the constant part and the error of v'x."""
     constant = 0.0
     off = 0.0
@@ -129,11 +107,11 @@ def _scaled(v, center, step, error, v_out):
         constant += v[j] * center[j]
         off += abs(v[j]) * error[j]
         size += abs(v[j]) * (_TOP * step[j] + abs(center[j]))
-    return constant, off + size * (p + 4) * _SINGLE
+    return constant, off + size * (p + 4) * ROUNDING
 
 
 @inline
-def _products(codes, a, b, pull_out, fit_out):
+def coded_products(codes, a, b, pull_out, fit_out):
     """Fill the sums of a_j code_j and b_j code_j for the rows of a block.
 
     Eight columns at a time, so that the sums travel through the registers an eighth as often.
@@ -170,293 +148,8 @@ def _products(codes, a, b, pull_out, fit_out):
 
 
 @inline
-def _strike(taken, start, bound_out):
+def strike(taken, start, bound_out):
     """Put minus infinity for the rows of a block that are taken."""
     for i in range(start, min(start + BLOCK, taken.shape[0])):
         if taken[i]:
             bound_out[i] = -np.inf
-
-
-@kernel(
-    types.void(
-        CODES, VECTOR, VECTOR, VECTOR, SINGLE, VECTOR, FLAGS, VECTOR, VECTOR,
-        types.float64, types.float64, SINGLE_OUT,
-    )
-)  # fmt: skip
-def ols_bounds(codes, center, step, error, square, y, taken, b, a, spread, trace, bound_out):
-    """Fill an upper bound of t'H^-1 x_i r_i / (1 + h_i) for every row of the pool.
-
-    Parameters
-    ----------
-    codes : int8 (ceil(n / BLOCK), p, BLOCK)
-    center, step, error : float64 (p,)
-        Of :func:`encode`.
-    square : float32 (n,)
-        Of :func:`encode`.
-    y : float64 (n,)
-    taken : bool (n,)
-        Rows that do not count.
-    b, a : float64 (p,)
-        Coefficients, and H^-1 t for the functional t.
-    spread : float
-        t'H^-1 t.
-    trace : float
-        Trace of H^-1, or infinity where negative bounds are not needed: they are 0 then.
-    bound_out : float32 (n,)
-        Minus infinity for rows that are taken.
-
-    Notes
-    -----
-    With |a'x - q| <= u and |r - e| <= v, (a'x) r <= q e + |q| v + |e| u + u v. By the inequality of
-    Cauchy and Schwarz in the metric of H^-1, h >= (a'x)^2 / t'H^-1 t, which bounds positive
-    influences; h <= x'x tr H^-1 bounds negative ones. One pass over n p bytes.
-    """
-    n = y.shape[0]
-    p = a.shape[0]
-    a_step = np.empty(p, np.float32)
-    b_step = np.empty(p, np.float32)
-    pull_at, pull_off = _scaled(a, center, step, error, a_step)
-    fit_at, fit_off = _scaled(b, center, step, error, b_step)
-    fit_off += 1e-30
-    pull = np.empty(BLOCK, np.float32)
-    fit = np.empty(BLOCK, np.float32)
-    at = np.float32(pull_at)
-    u = np.float32(pull_off * _MARGIN)
-    v = np.float32(fit_off * _MARGIN)
-    per_spread = np.float32(1.0 / (spread * _MARGIN)) if spread > 0.0 else np.float32(0.0)
-    margin = np.float32(_MARGIN)
-    less = np.float32(1.0 / _MARGIN)
-    most = np.float32(min(trace * _MARGIN, 1e30))
-    one = np.float32(1.0)
-    zero = np.float32(0.0)
-    unit = np.float32(2.0 * _SINGLE)
-    for block in range(codes.shape[0]):
-        _products(codes[block], a_step, b_step, pull, fit)
-        start = block * BLOCK
-        for r in range(min(BLOCK, n - start)):
-            target = y[start + r] - fit_at
-            e = np.float32(target) - fit[r]
-            wide = v + unit * np.float32(abs(target))
-            q = at + pull[r]
-            top = q * e + (abs(q) * wide + (abs(e) * u + u * wide))
-            sure = max(abs(q) - u, zero)
-            room = square[start + r] * most
-            above = max(top, zero) * margin / (one + sure * sure * per_spread)
-            below = min(top, zero) * less / (one + room)
-            bound_out[start + r] = above + below
-        _strike(taken, start, bound_out)
-
-
-@kernel(
-    types.void(
-        CODES, VECTOR, VECTOR, VECTOR, SINGLE, VECTOR, FLAGS, VECTOR, VECTOR,
-        types.float64, types.float64, SINGLE_OUT,
-    )
-)  # fmt: skip
-def logistic_bounds(codes, center, step, error, square, y, taken, b, a, spread, trace, bound_out):
-    """Fill an upper bound of t'H^-1 x_i (y_i - p_i) / (1 + w_i h_i) for every row of the pool.
-
-    Parameters
-    ----------
-    codes : int8 (ceil(n / BLOCK), p, BLOCK)
-    center, step, error : float64 (p,)
-        Of :func:`encode`.
-    square : float32 (n,)
-        Of :func:`encode`.
-    y : float64 (n,)
-        0 or 1.
-    taken : bool (n,)
-        Rows that do not count.
-    b, a : float64 (p,)
-        Coefficients, and H^-1 t for the functional t.
-    spread : float
-        t'H^-1 t.
-    trace : float
-        Trace of H^-1, or infinity where negative bounds are not needed: they are 0 then.
-    bound_out : float32 (n,)
-        Minus infinity for rows that are taken.
-
-    Notes
-    -----
-    As :func:`ols_bounds`: p moves by at most a quarter, and w = p (1 - p) by less than a tenth, of
-    a change of the linear predictor.
-    """
-    n = y.shape[0]
-    p = a.shape[0]
-    a_step = np.empty(p, np.float32)
-    b_step = np.empty(p, np.float32)
-    pull_at, pull_off = _scaled(a, center, step, error, a_step)
-    fit_at, fit_off = _scaled(b, center, step, error, b_step)
-    pull = np.empty(BLOCK, np.float32)
-    fit = np.empty(BLOCK, np.float32)
-    u = pull_off * _MARGIN
-    v = 0.25 * fit_off * _MARGIN
-    drop = 0.1 * fit_off * _MARGIN
-    room = min(trace * _MARGIN, 1e30)
-    per_spread = 1.0 / (spread * _MARGIN) if spread > 0.0 else 0.0
-    for block in range(codes.shape[0]):
-        _products(codes[block], a_step, b_step, pull, fit)
-        start = block * BLOCK
-        for r in range(min(BLOCK, n - start)):
-            share = expit(fit_at + fit[r])
-            e = y[start + r] - share
-            q = pull_at + pull[r]
-            top = q * e + (abs(q) * v + (abs(e) * u + u * v))
-            sure = max(abs(q) - u, 0.0)
-            weight = share * (1.0 - share)
-            least = 1.0 + max(weight - drop, 0.0) * (sure * sure) * per_spread
-            most = 1.0 + (weight + drop) * square[start + r] * room
-            bound = max(top, 0.0) * _MARGIN / least + min(top, 0.0) / (_MARGIN * most)
-            bound_out[start + r] = np.float32(bound)
-        _strike(taken, start, bound_out)
-
-
-@kernel(
-    types.void(
-        MATRIX, SINGLE, VECTOR, ROWS, VECTOR, VECTOR, types.float64, types.float64, VECTOR_OUT
-    )
-)
-def ols_sharpened(X, square, y, rows, b, a, spread, trace, bound_out):
-    """Fill the bounds of :func:`ols_bounds` for some rows from their entries in full.
-
-    Parameters
-    ----------
-    X : float64 (n, p)
-    square : float32 (n,)
-    y : float64 (n,)
-    rows : int64 (k,)
-    b, a : float64 (p,)
-    spread, trace : float
-    bound_out : float64 (k,)
-
-    Notes
-    -----
-    2 p multiply-adds a row, where the exact influence takes p^2 / 2.
-    """
-    per_spread = 1.0 / (spread * _MARGIN) if spread > 0.0 else 0.0
-    room = min(trace * _MARGIN, 1e30)
-    fit = np.empty(FEW)
-    pull = np.empty(FEW)
-    for start in range(0, rows.shape[0], FEW):
-        last = min(start + FEW, rows.shape[0]) - 1
-        products(
-            X[rows[start]],
-            X[rows[min(start + 1, last)]],
-            X[rows[min(start + 2, last)]],
-            X[rows[min(start + 3, last)]],
-            a,
-            b,
-            pull,
-            fit,
-        )
-        for i in range(start, last + 1):
-            q = pull[i - start]
-            top = q * (y[rows[i]] - fit[i - start])
-            above = max(top, 0.0) * _MARGIN / (1.0 + q * q * per_spread)
-            bound_out[i] = above + min(top, 0.0) / (_MARGIN * (1.0 + square[rows[i]] * room))
-
-
-@kernel(
-    types.void(
-        MATRIX, SINGLE, VECTOR, ROWS, VECTOR, VECTOR, types.float64, types.float64, VECTOR_OUT
-    )
-)
-def logistic_sharpened(X, square, y, rows, b, a, spread, trace, bound_out):
-    """Fill the bounds of :func:`logistic_bounds` for some rows from their entries in full.
-
-    Parameters
-    ----------
-    X : float64 (n, p)
-    square : float32 (n,)
-    y : float64 (n,)
-    rows : int64 (k,)
-    b, a : float64 (p,)
-    spread, trace : float
-    bound_out : float64 (k,)
-    """
-    per_spread = 1.0 / (spread * _MARGIN) if spread > 0.0 else 0.0
-    room = min(trace * _MARGIN, 1e30)
-    eta = np.empty(FEW)
-    pull = np.empty(FEW)
-    for start in range(0, rows.shape[0], FEW):
-        last = min(start + FEW, rows.shape[0]) - 1
-        products(
-            X[rows[start]],
-            X[rows[min(start + 1, last)]],
-            X[rows[min(start + 2, last)]],
-            X[rows[min(start + 3, last)]],
-            a,
-            b,
-            pull,
-            eta,
-        )
-        for i in range(start, last + 1):
-            q = pull[i - start]
-            share = expit(eta[i - start])
-            weight = share * (1.0 - share)
-            top = q * (y[rows[i]] - share)
-            above = max(top, 0.0) * _MARGIN / (1.0 + weight * (q * q) * per_spread)
-            below = min(top, 0.0) / (_MARGIN * (1.0 + weight * square[rows[i]] * room))
-            bound_out[i] = above + below
-
-
-@kernel(types.float64(SINGLE, types.int64))
-def upper_tail(bound, count):
-    """Return a threshold that at least ``count`` rows reach, and few more.
-
-    Parameters
-    ----------
-    bound : float32 (n,)
-        Minus infinity for rows that do not count.
-    count : int
-
-    Returns
-    -------
-    float
-        The least finite number if there are not so many rows.
-
-    Notes
-    -----
-    The lower edge of a bin of a histogram with sixteen bins per power of two. As integers, the bits
-    of single-precision numbers are in order once those of negative ones are flipped.
-    """
-    histogram = np.zeros(_BINS, np.int64)
-    bits = bound.view(np.int32)
-    for i in range(bits.shape[0]):
-        if bound[i] == 0.0:
-            histogram[_BINS // 2] += 1
-        elif bound[i] > -np.inf:
-            place = bits[i] if bits[i] > 0 else bits[i] ^ _FLIP
-            histogram[(place >> _SHIFT) + _BINS // 2] += 1
-    total = 0
-    for k in range(_BINS - 1, -1, -1):
-        total += histogram[k]
-        if total >= count:
-            edge = np.empty(1, np.int32)
-            place = (k - _BINS // 2) << _SHIFT
-            edge[0] = place if place >= 0 else place ^ _FLIP
-            return float(edge.view(np.float32)[0])
-    return _LEAST
-
-
-@kernel(types.int64(SINGLE, types.float64, types.float64, ROWS_OUT))
-def reaching(bound, least, below, rows_out):
-    """Fill the rows whose bound is in [least, below), in order.
-
-    Parameters
-    ----------
-    bound : float32 (n,)
-    least, below : float
-    rows_out : int64 (n,)
-
-    Returns
-    -------
-    int
-        How many there are.
-    """
-    count = 0
-    for i in range(bound.shape[0]):
-        if bound[i] >= least and bound[i] < below:
-            rows_out[count] = i
-            count += 1
-    return count

@@ -13,7 +13,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.linear_model import LogisticRegression
 
 import naive
-from inconvenient.kernels import elementary, linalg, logistic, multinomial, ols
+from inconvenient.kernels import elementary, linalg, logistic, multinomial, ols, ranking
 
 RIDGES = [0.0, 0.01]
 
@@ -151,7 +151,7 @@ def test_top_rows(values, k, random):
     score = np.array(values, dtype=float)
     taken = np.array([random.random() < 0.3 for _ in values])
     out = np.full(max(k, 1), -1, dtype=np.int64)
-    count = linalg.top_rows(score, taken, k, out)
+    count = ranking.top_rows(score, taken, k, out)
     assert out[:count].tolist() == naive.top_rows(score, taken, k)
 
 

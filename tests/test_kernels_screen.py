@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from designs import design_from
 from inconvenient.kernels.linalg import BLOCK, inverse_trace
-from inconvenient.kernels.screen import CODE_STEPS, column_ranges, encode, reaching, upper_tail
+from inconvenient.kernels.ranking import reaching, upper_tail
+from inconvenient.kernels.screen import CODE_STEPS, column_ranges, encode
 from inconvenient.selection.engine import Engine
 from inconvenient.selection.screen import Screen
 from inconvenient.selection.threads import in_parts

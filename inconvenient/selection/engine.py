@@ -250,7 +250,7 @@ class Engine:
                 self._screen = Screen(self)
             spread = float(functional[:, 0] @ a[0])
             return self._screen.best_rows(state, a, spread, taken, k)
-        from inconvenient.kernels.linalg import top_rows
+        from inconvenient.kernels.ranking import top_rows
 
         shortlist = np.empty(min(4 * k + 64, self.n), dtype=np.int64)
         count = top_rows(self.numerators(state, a), taken, len(shortlist), shortlist)

@@ -73,7 +73,8 @@ class Shortlist:
 
     def fill(self) -> bool:
         """Make the list; False where it would serve too few steps, or leverages are too old."""
-        from inconvenient.kernels.linalg import BLOCK, top_rows
+        from inconvenient.kernels.linalg import BLOCK
+        from inconvenient.kernels.ranking import top_rows
         from inconvenient.kernels.removal import row_products, symmetric_product, weighted_sum
         from inconvenient.kernels.removal_shortlist import gather_rows, removal_bounds
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -106,7 +107,7 @@ class Screen:
         self, state: State, a: FloatArray, spread: float, taken: BoolArray, k: int, trace: float
     ) -> tuple[IntArray, FloatArray] | None:
         """Search; None where the bounds that an infinite trace gives negative rows say nothing."""
-        from inconvenient.kernels.screen import upper_tail
+        from inconvenient.kernels.ranking import upper_tail
 
         self._fill_bounds(state, a, spread, taken, trace)
         least = upper_tail(self._bound, k + k // 8 + 16)
@@ -134,7 +135,7 @@ class Screen:
         self, state: State, a: FloatArray, spread: float, trace: float, least: float, below: float
     ) -> tuple[IntArray, FloatArray]:
         """Return the rows whose coded bound is in [least, below), and their sharper bounds."""
-        from inconvenient.kernels.screen import reaching
+        from inconvenient.kernels.ranking import reaching
 
         count = reaching(self._bound, least, below, self._rows)
         rows, bound = self._rows[:count].copy(), np.empty(count)
@@ -168,7 +169,6 @@ class Screen:
         in_parts(task, len(codes), float(block * self._engine.p))
 
     def _kernel(self, name: str) -> Any:
-        import inconvenient.kernels.screen as kernels
-
         family = "ols" if self._engine.design.task == "regression" else "logistic"
-        return getattr(kernels, f"{family}_{name}")
+        module = importlib.import_module(f"inconvenient.kernels.screen_{family}")
+        return getattr(module, f"{family}_{name}")
