@@ -44,6 +44,7 @@ NUMBERS = {
         ("x is not 4", [1.0, 3.0, 50.0]),
         ("z w is not c", [1.0, 101.0, 50.0]),
         ("z w is not a", [3.0, 50.0]),
+        ("z w is c or x at least 5", [3.0, 50.0]),
     ],
 )
 def test_filters_keep_rows(condition: str, kept: list[float]) -> None:
@@ -73,6 +74,8 @@ def test_filters_hold_together() -> None:
         ("z w above 1", r"column z w holds no numbers"),
         ("x above b", r"needs a number"),
         ("y at most 1000", r"keeps all rows"),
+        ("x is 4 or x is not 4", r"keeps all rows"),
+        ("x is 4 or above 5", r"'above 5' begins with no column"),
         ("y above 1000", r"keeps no rows"),
     ],
 )

@@ -80,7 +80,8 @@ class Entry:
     family, notes : str
     row_filter : tuple of str
         Conditions that a row meets to be kept, each "<column> is present", "<column> is <value>",
-        "<column> is not <value>", or "<column> at most", "at least" or "above" a number.
+        "<column> is not <value>", or "<column> at most", "at least" or "above" a number; or
+        several of these joined by " or ", one of which is met.
     mend : mapping of str to mapping
         Per column, wrong value to right value (null: missing), each explained in ``notes``.
     drop : mapping of str to str

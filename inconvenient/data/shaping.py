@@ -188,6 +188,15 @@ def _equal(entry: Entry, series: pd.Series, value: Any) -> npt.NDArray[np.bool_]
 
 
 def _kept(entry: Entry, frame: pd.DataFrame, condition: str) -> npt.NDArray[np.bool_]:
+    """Return which rows meet a condition, or one of those that "or" joins, bool (n,)."""
+    kept = np.any([_met(entry, frame, part) for part in condition.split(" or ")], axis=0)
+    if kept.all() or not kept.any():
+        kind = "all" if kept.all() else "no"
+        raise InputError(f"{entry.name}: row_filter {condition!r} keeps {kind} rows")
+    return np.asarray(kept, dtype=bool)
+
+
+def _met(entry: Entry, frame: pd.DataFrame, condition: str) -> npt.NDArray[np.bool_]:
     """Return which rows meet a condition, bool (n,).
 
     A missing value meets none but "is not", which leaves out the rows of one value only.
@@ -220,9 +229,6 @@ def _kept(entry: Entry, frame: pd.DataFrame, condition: str) -> npt.NDArray[np.b
             f"{entry.name}: row_filter must read '<column> is present', '<column> is [not] "
             f"<value>' or '<column> at most|at least|above <number>', got {condition!r}"
         )
-    if kept.all() or not kept.any():
-        kind = "all" if kept.all() else "no"
-        raise InputError(f"{entry.name}: row_filter {condition!r} keeps {kind} rows")
     return np.asarray(kept, dtype=bool)
 
 
