@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import statistics
 import time
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
+from threadpoolctl import threadpool_limits
 
 import inconvenient as ic
 
@@ -95,23 +97,41 @@ def seconds(call: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
+def threads(call: Callable[[], Any]) -> int | None:
+    """Return with how many BLAS threads a call is quicker: one, or as many as there are (None)."""
+    taken = {}
+    for limit in (1, None):
+        with threadpool_limits(limit):
+            taken[limit] = min(seconds(call) for _ in range(2))
+    return min(taken, key=lambda limit: taken[limit])
+
+
 def rows(*, steps: int = REMOVALS, repetitions: int = 3) -> list[str]:
     """Return rows of a Markdown table: what, n, p, seconds of both, median ratio, its spread.
 
     Every step of both sides is made: one repetition of each baseline, and of the audit some right
-    before and after it, whose ratios to it give the spread. The orders are compared.
+    before and after it, whose ratios to it give the spread; each with the number of BLAS threads
+    that suits it. The orders are compared.
     """
     X, y = make_table()
     A, target = matrix(X, y)
     audit(X, y)
     expected = removed(X, y, steps)
+    mine = threads(lambda: audit(X, y))
+
+    def audits() -> list[float]:
+        with threadpool_limits(mine):
+            return [seconds(lambda: audit(X, y)) for _ in range(repetitions)]
+
     lines = []
     for name, baseline in BASELINES.items():
-        fast = [seconds(lambda: audit(X, y)) for _ in range(repetitions)]
-        start = time.perf_counter()
-        order = baseline(A, target, 1, steps)
-        slow = (time.perf_counter() - start) * REMOVALS / steps
-        fast += [seconds(lambda: audit(X, y)) for _ in range(repetitions)]
+        suits = threads(functools.partial(baseline, A, target, 1, 30))
+        with threadpool_limits(suits):
+            fast = audits()
+            start = time.perf_counter()
+            order = baseline(A, target, 1, steps)
+            slow = (time.perf_counter() - start) * REMOVALS / steps
+            fast += audits()
         if order != expected:
             raise AssertionError(f"{name} removes other rows")
         ratios = sorted(slow / one for one in fast)

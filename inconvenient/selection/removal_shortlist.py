@@ -19,7 +19,7 @@ _ROWS = 2_000
 _STEPS = 48
 _LENGTH = 1_024
 # Leverages are computed afresh once they may have grown by this factor.
-_GROWTH = 2.0
+_GROWTH = 8.0
 # What a list allows for them to grow while it serves.
 _GROWING = 1.5
 # How many steps a list must have served, if the next one is to be worth its making.
