@@ -243,3 +243,8 @@ def leave_one_out(X, y):
     r = y - X @ (pinv @ y)
     h = np.einsum("ij,ji->i", X, pinv)
     return (pinv * (r / (1.0 - h))).T
+
+
+def leverages(X):
+    """The diagonal of X (X'X)^+ X' without an n x n matrix."""
+    return np.einsum("ij,ji->i", X, np.linalg.pinv(X))
