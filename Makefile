@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint
 REPORT := artefacts/$(PROFILE)/report/report.html
 
 .DELETE_ON_ERROR:
-.PHONY: help check data run reproduce test test-jit test-nojit lint format bench clean
+.PHONY: help check data index run reproduce test test-jit test-nojit lint format bench clean
 
 help:
 	@echo 'make run         build .venv, pull the data, run the quick profile, say where the report is'
@@ -20,6 +20,7 @@ help:
 	@echo 'make format      let ruff sort imports and format'
 	@echo 'make bench       time the kernels beside their naive versions and known libraries'
 	@echo 'make data        pull the datasets from dvc-store/ into data/'
+	@echo 'make index       write dvc-store/index.json, which `inconvenient fetch` reads; after `dvc push`'
 	@echo 'make clean       remove .venv and caches; data, records and artefacts stay'
 	@echo 'PYTHON=...       the interpreter that makes .venv (now: $(PYTHON))'
 
@@ -58,6 +59,9 @@ data/catalogue.parquet: data.dvc | $(VENV)/.stamp-run
 	@touch -c $@
 
 data: data/catalogue.parquet
+
+index: $(VENV)/.stamp-run
+	$(BIN)/inconvenient data index
 
 # What the tests recompute in part; a profile that was made here stays as it is.
 artefacts/quick/shifts/shifts.parquet: | $(VENV)/.stamp-run

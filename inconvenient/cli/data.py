@@ -105,6 +105,17 @@ def verify(
         raise typer.Exit(1)
 
 
+@app.command("index")
+def index() -> None:
+    """Write dvc-store/index.json, by which `inconvenient fetch` finds what is published."""
+    from inconvenient.fetch import INDEX, STORE, published_index
+    from inconvenient.store import write_atomic
+
+    root = _folder(None).parent
+    write_atomic(root / STORE / INDEX, published_index(root).encode("utf-8"))
+    typer.echo(str(root / STORE / INDEX))
+
+
 def _folder(folder: Path | None) -> Path:
     if folder is not None:
         return folder

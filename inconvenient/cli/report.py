@@ -30,7 +30,7 @@ def report(
     if page is None:
         raise NotAvailableError(
             f"there is no report in {' or '.join(map(str, places))}; run `make run` or "
-            f"`dvc repro report@{profile}` in a checkout, or `dvc pull`"
+            f"`dvc repro report@{profile}` in a checkout, or `inconvenient fetch` (`dvc pull`)"
         )
     if as_json:
         print_json({"report": str(page), "tables": str(page.with_name("tables.json"))})

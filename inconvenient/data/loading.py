@@ -24,7 +24,10 @@ CATALOGUE_HASH = "catalogue.sha256"
 #: Holds the cluster codes in a dataset's file.
 GROUP_COLUMN = "__group__"
 
-_WAY_OUT = "run `dvc pull data.dvc` in a checkout, or `inconvenient data build` to export it anew"
+_WAY_OUT = (
+    "run `inconvenient fetch`, in a checkout `dvc pull data.dvc`, or `inconvenient data build` to "
+    "export it anew"
+)
 
 
 def data_folder() -> Path:

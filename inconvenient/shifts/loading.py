@@ -30,6 +30,8 @@ _CANDIDATES = Path("shifts") / "candidates.parquet"
 _SPLIT = Path("split") / "split.parquet"
 _FILTER = Path("filter") / "filter.parquet"
 
+_BRING = "bring it again with `inconvenient fetch`, in a checkout with `dvc pull`"
+
 
 def _roots() -> list[Path]:
     """Return where artefacts may lie; a checkout's own come first."""
@@ -63,7 +65,7 @@ def profile_folder(profile: str | None = None) -> Path:
     what = "shifts" if profile is None else f"shifts of profile {profile!r}"
     raise NotAvailableError(
         f"{what} were needed, but {' and '.join(str(root) for root in _roots())} hold none; run "
-        "`dvc pull` in a clone of the repository, or `dvc repro` there to make them"
+        "`inconvenient fetch`, in a checkout `dvc pull`, or `dvc repro` there to make them"
     )
 
 
@@ -134,7 +136,7 @@ def load_shift(shift_id: str, profile: str | None = None) -> Shift:
     folder = profile_folder(profile)
     row = _row(folder / _SHIFTS, shift_id)
     if not (folder / _SPLIT).is_file():
-        raise NotAvailableError(f"the split was needed at {folder / _SPLIT}; run `dvc pull`")
+        raise NotAvailableError(f"the split was needed at {folder / _SPLIT}; {_BRING}")
     dataset = load_dataset(row["dataset"])
     return shift_from_row(row, dataset, _halves(folder / _SPLIT, row["dataset"]))
 
@@ -151,9 +153,7 @@ def _readable(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, pa.ArrowException) as error:
-        raise NotAvailableError(
-            f"{path} cannot be read ({error}); bring it again with `dvc pull`"
-        ) from error
+        raise NotAvailableError(f"{path} cannot be read ({error}); {_BRING}") from error
 
 
 def _stamp(path: Path) -> tuple[str, int, int]:
@@ -197,15 +197,15 @@ def _row(path: Path, shift_id: str) -> dict[str, Any]:
                 row: dict[str, Any] = table.slice(position, 1).to_pylist()[0]
                 return {k: np.nan if v is None else v for k, v in row.items()}
             position -= inside
-    raise NotAvailableError(f"{path} is damaged; bring it again with `dvc pull`")
+    raise NotAvailableError(f"{path} is damaged; {_BRING}")
 
 
 def _halves(path: Path, dataset: str) -> dict[str, npt.NDArray[np.int64]]:
     parts = _parts(*_stamp(path)).get(dataset, {})
     if set(parts) != {"filter", "report"}:
         raise NotAvailableError(
-            f"{path} holds no test set of dataset {dataset!r}; bring split and shifts of one "
-            "version with `dvc pull`"
+            f"{path} holds no test set of dataset {dataset!r}: split and shifts are not of one "
+            f"version; {_BRING}"
         )
     return parts
 
