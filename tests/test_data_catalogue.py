@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import collections
+import json
+
 import pytest
 
 from inconvenient.data import entries as module
 from inconvenient.data.entries import entry_names, read_entries, read_excluded
+from inconvenient.data.loading import catalogue
 from inconvenient.errors import ConfigError, InputError
 
 BASE = """
@@ -39,6 +43,41 @@ def test_every_entry_is_read_and_explains_what_it_drops() -> None:
 
 def test_nothing_is_both_in_the_catalogue_and_excluded() -> None:
     assert not set(read_excluded()) & set(entry_names())
+
+
+def test_there_are_enough_datasets_of_every_task() -> None:
+    tasks = collections.Counter(entry.task for entry in read_entries().values())
+    assert tasks.total() >= 215
+    assert tasks["regression"] >= 100
+    assert tasks["binary"] >= 70
+    assert tasks["multiclass"] >= 40
+
+
+def test_the_folder_holds_what_the_entries_say(data_folder) -> None:
+    entries = read_entries()
+    table = catalogue(data_folder).set_index("name")
+    assert list(table.index) == list(entries)
+    for name, entry in entries.items():
+        row = table.loc[name]
+        for key in ("task", "target", "domain", "family", "licence", "group_column", "notes"):
+            assert row[key] == getattr(entry, key), f"{name}: {key}"
+        assert row["target_transform"] == entry.target_transform
+        assert row["row_filter"] == "; ".join(entry.row_filter)
+        assert json.loads(row["dropped_columns"]) == dict(entry.drop)
+        assert json.loads(row["merged_classes"]) == dict(entry.merge_classes)
+        assert json.loads(row["dropped_classes"]) == dict(entry.drop_classes)
+        assert json.loads(row["leaks_answered"]) == dict(entry.leaks_answered)
+
+
+def test_every_dataset_is_described(data_folder) -> None:
+    table = catalogue(data_folder)
+    assert (table["rows"] >= 300).all()
+    assert table["description"].str.len().min() > 20
+    assert (table["target_description"].str.len() > 0).all()
+    assert table["sha256"].is_unique
+    for row in table.to_dict("records"):
+        features = set(json.loads(row["schema"])) - {row["target"], "__group__"}
+        assert set(json.loads(row["feature_descriptions"])) == features, row["name"]
 
 
 def test_a_broken_draft_is_no_obstacle_for_others(written, tmp_path) -> None:
