@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import tracemalloc
 
 import numpy as np
@@ -116,6 +119,45 @@ def test_last_step_on_hostile_tables_against_extended_precision(make, intercept,
     assert abs(independent.t / (b[j] / se[j]) - 1) < by_kind[CLASSICAL]
 
 
+def levers(rng, X, b):
+    X[:4] *= 300.0
+    return X, None
+
+
+@extended
+@pytest.mark.parametrize("kind", [COEFFICIENT, CLASSICAL])
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize(
+    "make",
+    [scales, twins, three_on_a_plane, large_columns, levers],
+    ids=lambda make: make.__name__,
+)
+def test_last_step_of_two_classes_against_extended_precision(make, intercept, kind):
+    if make is large_columns and not intercept:
+        pytest.skip("columns of 1e7 plus noise are collinear without an intercept")
+    rng = np.random.default_rng(0)
+    X, b = rng.normal(size=(1000, 5)), rng.normal(size=5) / 2
+    y = (rng.random(1000) < 1 / (1 + np.exp(-X @ b))).astype(float)
+    X, _ = make(rng, X, b)
+    A = np.ascontiguousarray(np.column_stack([np.ones(1000), X]) if intercept else X)
+    table = Table(A, y, 1 + intercept, intercept, "binary")
+    state = open_state(table, kind)
+    assert state.ok
+    assert sum(1 for _ in greedy(state, -np.sign(state.value()), 150)) == 150
+    left = ~state.gone
+    mean = np.r_[0.0, A[left, 1:].mean(axis=0)] if intercept else 0.0
+    b, se = naive.logistic_extended(A[left] - mean, y[left])
+    j = table.column
+    expected = b[j] if kind == COEFFICIENT else b[j] / se[j]
+    # The t value on the way is of first order in what the Hessian has moved.
+    assert abs(state.value() / expected - 1) < (1e-10 if kind == COEFFICIENT else 1e-2)
+    assert state.polish()
+    assert abs(state.value() / expected - 1) < 1e-10
+    independent = refit(table, np.flatnonzero(state.gone), CLASSICAL)
+    assert abs(independent.coefficient / b[j] - 1) < 2e-10
+    assert abs(independent.t / (b[j] / se[j]) - 1) < 2e-10
+
+
 @extended
 @pytest.mark.slow
 def test_short_lists_on_many_rows_with_tiny_residuals():
@@ -186,6 +228,45 @@ def test_short_lists_remove_the_rows_that_greedy_removes(make, sign, monkeypatch
         [value for _, value in listed], [value for _, value in plain], rtol=1e-10, atol=1e-13
     )
     np.testing.assert_allclose(quick.values_after(), slow.values_after(), rtol=1e-9, atol=1e-13)
+
+
+ORDER = """
+import hashlib
+import numpy as np
+from inconvenient.selection.removal import Table
+from inconvenient.selection.removal_models import open_state
+from inconvenient.selection.removal_search import Goal, greedy, two_groups
+
+rng = np.random.default_rng(4)
+A = np.column_stack([np.ones(4000), rng.integers(-9, 10, size=(4000, 6))])
+y = A @ [9.0, 5.0, 4.0, 3.0, 2.0, 1.0, 0.0] + rng.integers(-300, 301, size=4000)  # exact
+state = open_state(Table(np.ascontiguousarray(A), y, 1, True, "regression"), "coefficient")
+steps = list(greedy(state, -1.0, 600))
+assert len(steps) == 600
+digest = hashlib.sha256(np.array([i for i, _ in steps]).tobytes())
+digest.update(np.array([v for _, v in steps]).tobytes())
+half = np.ascontiguousarray(np.column_stack([np.ones(400), np.arange(400) % 2]))
+goal = Goal("halve", "coefficient", -1.0, lambda v, left: v <= 0.4)
+table = Table(half, (np.arange(400) % 5 < 1 + 2 * half[:, 1]).astype(float), 1, True, "binary")
+digest.update(two_groups(table, goal).tobytes())
+print(digest.hexdigest())
+"""
+
+
+@pytest.mark.slow
+def test_short_lists_are_the_same_on_an_older_processor():
+    old = {"NUMBA_CPU_NAME": "generic", "OPENBLAS_CORETYPE": "Prescott"}
+    digests = [
+        subprocess.run(
+            [sys.executable, "-c", ORDER],
+            env={**os.environ, **extra},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for extra in ({}, old)
+    ]
+    assert digests[0] == digests[1] != ""
 
 
 # ---------------------------------------------------------------- long trajectories of removals

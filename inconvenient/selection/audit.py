@@ -131,8 +131,11 @@ def audit(
     with a row fewer; then all subsets, where they are few. A single two-valued feature with an
     intercept is solved exactly for "flip", "halve" and "double". Every coefficient and error
     reported comes from an independent fit from scratch, which refuses rows without which the
-    design loses rank, a column becomes constant, or the classes are separable. Greedy takes about
-    n p operations a row.
+    design loses rank, a column becomes constant, or the classes are separable; their relative
+    error is at most 1e-9 for any design that is not refused as collinear (1e-7 for a t where
+    residuals are 1e-9 of the target). Greedy takes about n p operations a row, a tenth of it for
+    the coefficient of 2,000 rows or more. Memory is the table, about twice while the design is
+    built, and a few copies of it during a fit.
 
     Examples
     --------

@@ -70,13 +70,16 @@ class Removal(abc.ABC):
     leaves nearly collinear columns their digits. Rows are whitened anew only where those left
     have become nearly collinear in Q, as when an absurd row goes.
 
+    Worst relative error after 400 removals, against extended precision (condition 1e6 once
+    standardised, scales from 1e-8 to 1e8, rows of 1e4 and 1e9 deviations, a target of mean 1e9):
+    1e-10 of the coefficient and of its classical t; where residuals are 1e-9 of the target, 1e-7
+    of t. Two classes: 1e-10 of the coefficient, and of t once polished, which is within 1e-2 on
+    the way.
+
     A step costs n p multiply-adds, a fit from scratch n p^2; the latter is made every 256 steps and
     wherever a rank-one step would lose digits. Memory: the table, Q, and a dozen vectors of
     length n; states of one table share Q.
     """
-
-    #: Steps after which the fit is made afresh.
-    afresh_after = _AFRESH
 
     _blocks: npt.NDArray[np.float64]
     _target: FloatArray
@@ -99,6 +102,11 @@ class Removal(abc.ABC):
         self._pinned: set[int] = set()
         self._scratch: dict[int, float] = {}
         self.ok = self.afresh()
+
+    @property
+    def afresh_after(self) -> int:
+        """Steps after which the fit is made afresh."""
+        return _AFRESH
 
     @property
     def exact(self) -> bool:
@@ -221,7 +229,7 @@ class Removal(abc.ABC):
             self.gone[i] = sign > 0.0
             self.left -= int(sign)
             return self.afresh()
-        weight = float(self._weight[i])
+        weight = self._weight_of(i)
         room = 1.0 - sign * weight * float(self._hat[i])
         self.gone[i] = sign > 0.0
         self.left -= int(sign)
@@ -239,6 +247,10 @@ class Removal(abc.ABC):
         if carry != 0.0:
             self._b -= carry * v
         return self._after_step()
+
+    def _weight_of(self, i: int) -> float:
+        """Return the weight of row i in the Hessian that is followed."""
+        return float(self._weight[i])
 
     @abc.abstractmethod
     def _carry(self, i: int, scale: float) -> float:

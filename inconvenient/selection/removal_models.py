@@ -158,8 +158,12 @@ class LeastSquares(Removal):
 class Logistic(Removal):
     """Two classes: scores by one Newton step, refits after every step to a converged gradient."""
 
-    # The Hessian of the fit drifts with the coefficients.
-    afresh_after = 64
+    _held: FloatArray
+
+    @property
+    def afresh_after(self) -> int:
+        """Steps after which the fit is made afresh: its Hessian drifts with the coefficients."""
+        return 64 if self.kind == COEFFICIENT else 16
 
     @property
     def exact(self) -> bool:
@@ -183,6 +187,7 @@ class Logistic(Removal):
             if status == CONVERGED:
                 self._b = b
                 self._gradient()
+                self._held = self._weight.copy()
                 return factor
         return None
 
@@ -194,6 +199,9 @@ class Logistic(Removal):
             self._blocks, self.table.y, self.gone, self._b, self._residual, self._weight, gradient
         )
         return gradient
+
+    def _weight_of(self, i: int) -> float:
+        return float(self._held[i])
 
     def _carry(self, i: int, scale: float) -> float:
         return 0.0
@@ -223,11 +231,27 @@ class Logistic(Removal):
         return self._steps == 0 or self.afresh()
 
     def value(self) -> float:
-        """Return the coefficient, or its t by the Hessian of the last fit from scratch."""
+        """Return the coefficient, or its t by the Hessian of the last fit from scratch.
+
+        The latter is brought up to date to first order.
+        """
         b = dot(self._target, self._b)
         if self.kind == COEFFICIENT:
             return b / self._scale
-        return b / math.sqrt(self._variance)
+        variance = self._variance_now()
+        return b / math.sqrt(variance) if variance > 0.0 else math.nan
+
+    def _variance_now(self) -> float:
+        """Return t'H^-1 t by the weights at hand, to first order in what they have moved."""
+        from inconvenient.kernels.removal import square_sum
+
+        if self._steps == 0:
+            return self._variance
+        moved = self._weight - self._held
+        up = square_sum(self._pull * np.sqrt(np.maximum(moved, 0.0)), self.gone)
+        down = square_sum(self._pull * np.sqrt(np.maximum(-moved, 0.0)), self.gone)
+        now: float = self._variance - (up - down)
+        return now
 
     def _values_after(self, critical: float) -> FloatArray:
         from inconvenient.kernels.removal import COEFFICIENT as B
@@ -242,7 +266,7 @@ class Logistic(Removal):
             self._residual,
             self._weight,
             dot(self._target, self._b),
-            self._variance,
+            self._variance if self.kind == COEFFICIENT else self._variance_now(),
             0.0,
             2.0,
             critical,
