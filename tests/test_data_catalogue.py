@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import hashlib
 import json
 
 import pytest
@@ -11,6 +12,7 @@ from inconvenient.data import entries as module
 from inconvenient.data.entries import entry_names, read_entries, read_excluded
 from inconvenient.data.loading import catalogue
 from inconvenient.errors import ConfigError, InputError
+from inconvenient.store import read_frame
 
 BASE = """
 item: [package, item]
@@ -78,6 +80,21 @@ def test_every_dataset_is_described(data_folder) -> None:
     for row in table.to_dict("records"):
         features = set(json.loads(row["schema"])) - {row["target"], "__group__"}
         assert set(json.loads(row["feature_descriptions"])) == features, row["name"]
+
+
+def test_no_table_is_used_twice(data_folder) -> None:
+    # Columns of many values that are equal but for the order of the rows belong to one table.
+    seen: dict[bytes, str] = {}
+    for name in entry_names():
+        frame = read_frame(data_folder / f"{name}.parquet").drop(
+            columns="__group__", errors="ignore"
+        )
+        for column in frame.columns:
+            values = frame[column].dropna()
+            if values.nunique() < 15:
+                continue
+            content = "\n".join(sorted(map(str, values))).encode()
+            assert seen.setdefault(hashlib.sha256(content).digest(), name) == name, column
 
 
 def test_a_broken_draft_is_no_obstacle_for_others(written, tmp_path) -> None:
