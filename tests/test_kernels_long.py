@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import statsmodels.api as sm
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import naive
 from inconvenient.kernels import ols
-from inconvenient.selection.design import Design
+from inconvenient.selection.design import Design, build_design
 from inconvenient.selection.engine import Engine
 from inconvenient.selection.verification import fit_independent, t_values
 
@@ -172,3 +173,64 @@ def test_influence_after_the_last_step(grown):
         )
         change = fit.coefficients[2, 0] - state.coefficients[2, 0]
         assert got[i] == pytest.approx(change, rel=0.05, abs=0.02 * np.abs(got).max())
+
+
+def scales(rng, X, y):
+    powers = 10.0 ** np.linspace(-8, 8, X.shape[1])
+    return X * powers, y
+
+
+def near_twins(rng, X, y):
+    # Three times the share of its own that a column needs to stay in the design.
+    return np.column_stack([X, X[:, 1] + 3e-5 * rng.normal(size=len(X))]), y
+
+
+def outliers(rng, X, y):
+    X[:5] *= 1e4
+    return X, y + 1e5 * (rng.random(len(y)) < 0.001)
+
+
+def far_from_zero(rng, X, y):
+    return X + 1e7, y + 1e9
+
+
+def tiny_residuals(rng, X, y):
+    return X, X @ np.arange(1.0, 1.0 + X.shape[1]) + 1e-9 * y
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).eps > 1e-18, reason="needs extended precision")
+@pytest.mark.parametrize("task", ["regression", "binary"])
+@pytest.mark.parametrize(
+    ("make", "rtol"),
+    [
+        (scales, 1e-13),
+        (near_twins, 1e-9),
+        (outliers, 1e-12),
+        (far_from_zero, 1e-13),
+        (tiny_residuals, 1e-13),
+    ],
+)
+def test_hostile_tables_after_hundreds_of_batches(make, rtol, task):
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(5400, 6))
+    X, y = make(rng, X, X @ rng.normal(size=6) + rng.normal(size=5400))
+    if task == "binary":
+        y = (y > np.median(y)) ^ (rng.random(len(y)) < 0.2)
+    design = build_design(
+        pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])]),
+        y.astype(float),
+        task=task,
+        n_classes=CLASSES[task],
+        rare_level_share=0.01,
+    )
+    assert not design.removed
+    engine = Engine(design)
+    order = rng.permutation(len(y)).astype(np.int64)
+    state = engine.fit(order[:START])
+    for at in range(START, 5000, BATCH):
+        state = engine.grow(state, order[at : at + BATCH])
+    exact = naive.ols_extended if task == "regression" else naive.logistic_extended
+    b = exact(design.X[state.rows], design.y[state.rows])[0]
+    # The intercept of standardised data is zero but for rounding.
+    errors = np.abs(state.coefficients[1:, 0] / b[1:] - 1)
+    assert errors.max() < rtol
