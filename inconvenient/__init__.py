@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from inconvenient.data import Dataset, list_datasets, load_dataset
+    from inconvenient.data import Dataset, add_dataset, list_datasets, load_dataset
     from inconvenient.errors import (
         InconvenientError,
         InputError,
@@ -31,6 +31,7 @@ __all__ = [
     "Trajectory",
     "UnmetError",
     "__version__",
+    "add_dataset",
     "audit",
     "list_datasets",
     "list_shifts",
@@ -45,6 +46,7 @@ __version__ = "0.1.0"
 # Where each public name lives; resolved when first asked for, so that the import stays cheap.
 _HOME = {
     "Dataset": "inconvenient.data",
+    "add_dataset": "inconvenient.data",
     "list_datasets": "inconvenient.data",
     "load_dataset": "inconvenient.data",
     "InconvenientError": "inconvenient.errors",

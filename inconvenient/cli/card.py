@@ -33,11 +33,10 @@ def dataset_facts(name: str) -> dict[str, Any]:
         Facts by name; ``columns`` has one record per feature.
     """
     from inconvenient.data import load_dataset
-    from inconvenient.data.loading import catalogue, data_folder
+    from inconvenient.data.loading import dataset_entry
 
     dataset = load_dataset(name)
-    table = catalogue(data_folder())
-    entry = table[table["name"] == name].iloc[0].to_dict()
+    entry = dataset_entry(name)
     target, features = dataset.frame[dataset.target], dataset.X
     counts = target.astype(str).value_counts()
     return {

@@ -1,4 +1,4 @@
-"""``inconvenient data``: list, show, build and verify the datasets."""
+"""``inconvenient data``: list, show, add, build and verify the datasets."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import Annotated
 import typer
 
 from inconvenient.cli.output import AsJson, print_json, records
+from inconvenient.cli.remote import add
 from inconvenient.config import checkouts
 from inconvenient.errors import InputError
 
 __all__ = ["app"]
 
-app = typer.Typer(help="List, show, build and verify the datasets.", no_args_is_help=True)
+app = typer.Typer(help="List, show, add, build and verify the datasets.", no_args_is_help=True)
+app.command("add")(add)
 
 Folder = Annotated[
     Path | None, typer.Option(help="Folder of the datasets; data/ of the checkout by default.")
@@ -24,20 +26,30 @@ Folder = Annotated[
 def list_(
     task: Annotated[str | None, typer.Option(help="Only those of this task.")] = None,
     domain: Annotated[str | None, typer.Option(help="Only those of this domain.")] = None,
+    suite: Annotated[
+        str | None, typer.Option(help="paper: the 200 slots of the paper's suite, here or not.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the datasets on this machine."""
+    """List the datasets on this machine, or the slots of a suite."""
     from inconvenient.cli.card import print_overview
+    from inconvenient.cli.remote import print_suite
     from inconvenient.data import list_datasets
 
-    frame = list_datasets()
+    frame = list_datasets(suite=suite)
+    if suite is not None and domain is not None:
+        raise InputError("the slots of a suite have no domain; leave out --domain or --suite")
     for column, wanted in (("task", task), ("domain", domain)):
+        if wanted is None:
+            continue
         known = sorted(set(frame[column]))
-        if wanted is not None and wanted not in known:
+        if wanted not in known:
             raise InputError(f"no dataset has {column} {wanted!r}; there are {', '.join(known)}")
-        frame = frame if wanted is None else frame[frame[column] == wanted]
+        frame = frame[frame[column] == wanted]
     if as_json:
         print_json(records(frame))
+    elif suite is not None:
+        print_suite(frame)
     else:
         print_overview(frame)
 

@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from inconvenient.data.loading import list_datasets, load_dataset
     from inconvenient.data.preparation import check_feature, prepare_table
     from inconvenient.data.reading import read_table
+    from inconvenient.data.remote import add_dataset
     from inconvenient.data.split import Split, split_dataset
 
 __all__ = [
     "Dataset",
     "Split",
+    "add_dataset",
     "as_frame",
     "check_feature",
     "list_datasets",
@@ -32,6 +34,7 @@ __all__ = [
 _HOME = {
     "Dataset": "inconvenient.data.dataset",
     "Split": "inconvenient.data.split",
+    "add_dataset": "inconvenient.data.remote",
     "as_frame": "inconvenient.data.frames",
     "check_feature": "inconvenient.data.preparation",
     "list_datasets": "inconvenient.data.loading",

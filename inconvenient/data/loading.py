@@ -7,16 +7,26 @@ import functools
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from inconvenient.config import checkouts, user_folder
 from inconvenient.data.dataset import Dataset
+from inconvenient.data.paper import read_paper
+from inconvenient.data.remote import added_facts, is_remote, list_added, load_remote
 from inconvenient.errors import InputError, NotAvailableError
 from inconvenient.store import read_frame
 
-__all__ = ["GROUP_COLUMN", "data_folder", "list_datasets", "load_dataset", "read_dataset"]
+__all__ = [
+    "GROUP_COLUMN",
+    "data_folder",
+    "dataset_entry",
+    "list_datasets",
+    "load_dataset",
+    "read_dataset",
+]
 
 CATALOGUE = "catalogue.parquet"
 CATALOGUE_HASH = "catalogue.sha256"
@@ -84,23 +94,42 @@ def catalogue(folder: Path) -> pd.DataFrame:
     return _read_catalogue(path.absolute(), (stamps[0], stamps[1]))
 
 
-def list_datasets() -> pd.DataFrame:
-    """List the datasets on this machine.
+def list_datasets(*, suite: str | None = None) -> pd.DataFrame:
+    """List the datasets on this machine, or the slots of a suite.
+
+    Parameters
+    ----------
+    suite : {"paper"}, optional
+        "paper" for the 200 slots of the paper's suite, on this machine or not; see
+        :func:`inconvenient.data.paper.read_paper`.
 
     Returns
     -------
     DataFrame
         One row per dataset: name, task, rows, features, classes, domain, family, source, licence,
-        flags, target, group_column.
+        flags, target, group_column. Those added from OpenML, Kaggle or TALENT come last.
 
     Raises
     ------
+    InputError
+        If there is no such suite.
     NotAvailableError
         If there are none.
     """
+    if suite == "paper":
+        return read_paper()
+    if suite is not None:
+        raise InputError(f"the one suite is paper, got {suite!r}; leave it out for what is here")
     columns = ["name", "task", "rows", "features", "classes", "domain", "family", "source"]
     columns += ["licence", "flags", "target", "group_column"]
-    return catalogue(data_folder())[columns].copy()
+    added = list_added()
+    try:
+        table = catalogue(data_folder())[columns]
+    except NotAvailableError:
+        if added.empty:
+            raise
+        return added[columns]
+    return table.copy() if added.empty else pd.concat([table, added[columns]], ignore_index=True)
 
 
 def load_dataset(name: str) -> Dataset:
@@ -109,7 +138,9 @@ def load_dataset(name: str) -> Dataset:
     Parameters
     ----------
     name : str
-        As in :func:`list_datasets`.
+        As in :func:`list_datasets`; or "openml:NUMBER", "kaggle:OWNER/NAME/FILE.csv" or
+        "talent:NAME", which is fetched first if it is not here yet, see
+        :func:`inconvenient.add_dataset`.
 
     Returns
     -------
@@ -122,7 +153,7 @@ def load_dataset(name: str) -> Dataset:
     NotAvailableError
         If its file is absent or damaged; the message says what to run.
     """
-    return read_dataset(data_folder(), name)
+    return load_remote(name) if is_remote(name) else read_dataset(data_folder(), name)
 
 
 def read_dataset(folder: Path, name: str) -> Dataset:
@@ -167,3 +198,20 @@ def read_dataset(folder: Path, name: str) -> Dataset:
         hash=digest,
         dropped_rows=int(entry["dropped_rows"]),
     )
+
+
+def dataset_entry(name: str) -> dict[str, Any]:
+    """Return what is known of a dataset beside its content, as in a row of the catalogue."""
+    if not is_remote(name):
+        table = catalogue(data_folder())
+        row = table[table["name"] == name].iloc[0]
+        return {str(key): value for key, value in row.items()}
+    facts = added_facts(name)
+    return {
+        **facts,
+        "group_column": "",
+        "row_filter": "",
+        "flags": "",
+        "dropped_columns": json.dumps(facts["dropped_columns"]),
+        "dropped_classes": json.dumps(facts["dropped_classes"]),
+    }

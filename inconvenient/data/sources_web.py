@@ -19,10 +19,23 @@ from pathlib import Path
 from typing import Any
 
 from inconvenient.data.sources import RawTable
-from inconvenient.errors import InconvenientError, InputError, MissingDependencyError
-from inconvenient.errors import NotAvailableError as NotAvailable
+from inconvenient.errors import (
+    InconvenientError,
+    InputError,
+    MissingDependencyError,
+    NotAvailableError,
+)
 
-__all__ = ["RemoteTable", "column_texts", "download", "md5_of", "missing", "patient", "unreachable"]
+__all__ = [
+    "RemoteTable",
+    "UnreachableError",
+    "column_texts",
+    "download",
+    "md5_of",
+    "missing",
+    "patient",
+    "unreachable",
+]
 
 #: Seconds without a byte, after which a server counts as silent.
 TIMEOUT = 30.0
@@ -70,9 +83,13 @@ def missing(package: str) -> MissingDependencyError:
     )
 
 
-def unreachable(host: str, what: str, reason: str) -> NotAvailable:
-    """Return the error of a source that gave no answer, or not the right one."""
-    return NotAvailable(
+class UnreachableError(NotAvailableError):
+    """A source that gave no answer, or not the right one; another attempt may succeed."""
+
+
+def unreachable(host: str, what: str, reason: str) -> UnreachableError:
+    """Return the error of a source, with who was asked for what and what came of it."""
+    return UnreachableError(
         f"{host} was asked for {what}, but {reason}; check the network connection and run the "
         "same again, what has arrived is kept"
     )
@@ -202,7 +219,7 @@ def download(url: str, path: Path, *, host: str, what: str, md5: str = "") -> No
                 _tag(part).unlink(missing_ok=True)
                 return
             part.unlink()
-            reason = NotAvailable(
+            reason = NotAvailableError(
                 f"{host} sent {what} with the MD5 {found}, but its description says {md5}; "
                 "the file is damaged or was replaced, nothing was kept; try again later"
             )
