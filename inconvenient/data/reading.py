@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,41 +12,56 @@ import numpy as np
 import pandas as pd
 
 from inconvenient.data.columns import LARGEST_INTEGER
+from inconvenient.data.delimited import Wishes, check_names, read_delimited
 from inconvenient.errors import InputError
 
 __all__ = ["read_table"]
 
 _SEPARATORS = {".csv": "", ".tsv": "\t"}
-_PARQUET = (".parquet", ".pq")
-_BOM = b"\xef\xbb\xbf"
-
-# What pandas takes for a gap.
-_GAPS = [
-    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
-    *("<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
-]
+_EXCEL = (".xlsx", ".xlsm")
+_TYPED = (".arff", ".parquet", ".pq", ".feather", ".arrow")
+_SUFFIXES = (*_SEPARATORS, *_EXCEL, *_TYPED)
 
 
-def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
+def read_table(
+    path: str | os.PathLike[str],
+    *,
+    na: Sequence[str] = (),
+    text: Sequence[str] = (),
+    decimal: str | None = None,
+    sheet: str | None = None,
+) -> pd.DataFrame:
     """Read a table.
 
     Parameters
     ----------
     path : str or path
-        .csv (UTF-8, a header; separated by commas, or, if the header holds none, by semicolons,
-        tabs or bars), .tsv, .parquet or .pq.
+        .csv (UTF-8, a header; separated by commas, semicolons, tabs or bars), .tsv, .xlsx
+        (openpyxl), .arff, .parquet, .pq, .feather or .arrow.
+    na : sequence of str
+        What else stands for a gap, in a file of text or a workbook.
+    text : sequence of str
+        Columns of such a file to keep as they are written.
+    decimal : {".", ","}, optional
+        The decimal sign of such a file; by default what its numbers show.
+    sheet : str, optional
+        Of a workbook; by default the only one that holds anything.
 
     Returns
     -------
     DataFrame
         Column names as they are in the file; a named pandas index that a Parquet file holds is a
-        column, as it is in a CSV. In text, gaps are what pandas takes for one, and dates written
-        2026-11-30 are recognised, so that a CSV is no different from a Parquet file.
+        column, as it is in a CSV. In text, gaps are what pandas takes for one and "?", dates
+        written 2026-11-30 are recognised, and a column of numbers is one however they are
+        written (1.5, 1,5, 1,234.5, 1 234), so that a CSV is no different from a Parquet file.
 
     Raises
     ------
     InputError
-        If there is no such file, or it is no table; the message names file, line and column.
+        If there is no such file, it is no table, or a value in a column of numbers is none; the
+        message names file, line and column.
+    MissingDependencyError
+        If a workbook is to be read and openpyxl is not installed.
     """
     file = Path(path)
     suffix = file.suffix.lower()
@@ -55,19 +69,32 @@ def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
         raise InputError(f"{file} is a directory; name one CSV or Parquet file in it")
     if not file.exists():
         raise InputError(f"{file} does not exist{_beside(file)}; give the path of a table")
-    if suffix not in (*_SEPARATORS, *_PARQUET):
+    if suffix not in _SUFFIXES:
         raise InputError(
-            f"{file} must end in .csv, .tsv, .parquet or .pq, got {suffix or 'no suffix'!r}; "
-            "export it to one of these"
+            f"{file} must end in {', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]}, got "
+            f"{suffix or 'no suffix'!r}; export it to one of these"
         )
+    wishes = Wishes(_names(na), _names(text), decimal)
+    _check_wishes(file, suffix, wishes, sheet)
     try:
         raw = file.read_bytes()
     except OSError as error:
         raise InputError(f"{file} cannot be read: {error.strerror}; check its rights") from error
     if raw.isspace() or not raw:
         raise InputError(f"{file} is empty; a table needs a header and rows")
-    table = _parquet(file, raw) if suffix in _PARQUET else _text(file, raw, _SEPARATORS[suffix])
-    _check_names(file, [str(name) for name in table.column_names])
+    if suffix in _EXCEL:
+        from inconvenient.data.workbooks import read_workbook
+
+        return read_workbook(file, raw, sheet, wishes)
+    if suffix == ".arff":
+        from inconvenient.data.arff import read_arff
+
+        return read_arff(file, raw)
+    if suffix in _SEPARATORS:
+        table = read_delimited(file, raw, _SEPARATORS[suffix], wishes)
+    else:
+        table = _typed(file, raw, suffix)
+    check_names(file, [str(name) for name in table.column_names])
     if table.num_rows == 0:
         raise InputError(f"{file} holds a header and no rows; a table needs rows")
     try:
@@ -75,6 +102,22 @@ def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
     # The last is Arrow's word for a type that pandas has no column for.
     except (ValueError, TypeError, NotImplementedError) as error:
         raise InputError(f"{file} cannot become a DataFrame: {error}; export it anew") from error
+
+
+def _names(names: Sequence[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _check_wishes(file: Path, suffix: str, wishes: Wishes, sheet: str | None) -> None:
+    if wishes.decimal not in (None, ".", ","):
+        raise InputError(f'decimal must be "." or ",", got {wishes.decimal!r}')
+    if suffix in _TYPED and wishes != Wishes():
+        raise InputError(
+            f"na, text and decimal are for files of text and workbooks, but {file} has types of "
+            "its own; leave them out"
+        )
+    if sheet is not None and suffix not in _EXCEL:
+        raise InputError(f"a sheet is a part of a workbook, and {file} is none; leave it out")
 
 
 def _beside(file: Path) -> str:
@@ -89,152 +132,20 @@ def _beside(file: Path) -> str:
     return f" (there is {file.with_name(near[0])})" if near else ""
 
 
-def _parquet(file: Path, raw: bytes) -> Any:
+def _typed(file: Path, raw: bytes, suffix: str) -> Any:
+    """Read a Parquet, Feather or Arrow file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    parquet = suffix in (".parquet", ".pq")
     try:
-        return pq.ParquetFile(pa.BufferReader(raw)).read()
+        if parquet:
+            return pq.ParquetFile(pa.BufferReader(raw)).read()
+        return pa.ipc.open_file(pa.BufferReader(raw)).read_all()
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).splitlines()[0]
-        raise InputError(f"{file} is no Parquet file: {reason}; export it anew") from error
-
-
-def _text(file: Path, raw: bytes, separator: str) -> Any:
-    import pyarrow as pa
-    from pyarrow import csv as arrow_csv
-
-    raw = raw.removeprefix(_BOM)
-    if raw.isspace() or not raw:
-        raise InputError(f"{file} is empty; a table needs a header and rows")
-    try:
-        raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise _undecodable(file, raw, separator, error.start) from error
-    if b"\0" in raw:
-        line = _line(raw, raw.index(b"\0"))
-        raise InputError(f"{file}, line {line}: a zero byte is no text; save the file as UTF-8")
-    header, separator = _header(file, raw, separator)
-    _check_names(file, header)
-    if b"\n" not in raw and b"\r" not in raw:
-        raise InputError(f"{file} holds a header and no rows; a table needs rows")
-    options = {
-        "read_options": arrow_csv.ReadOptions(use_threads=True),
-        # Line breaks within quotes cost the parser its threads.
-        "parse_options": arrow_csv.ParseOptions(
-            delimiter=separator, newlines_in_values=b'"' in raw
-        ),
-        "convert_options": arrow_csv.ConvertOptions(
-            null_values=_GAPS, strings_can_be_null=True, quoted_strings_can_be_null=True
-        ),
-    }
-    try:
-        table = arrow_csv.read_csv(pa.BufferReader(raw), **options)
-    except (pa.ArrowException, ValueError) as error:
-        ragged = _ragged(raw, separator, len(header))
-        if ragged is None:
-            reason = str(error).splitlines()[0]
-            raise InputError(f"{file} is no CSV table: {reason}; export it anew") from error
-        line, width = ragged
-        missing = f", so that column {header[width]!r} has none" if width < len(header) else ""
-        raise InputError(
-            f"{file}, line {line}: {len(header)} fields were needed, as in the header, got {width}"
-            f"{missing}; mend the line, or quote fields that hold {separator!r} or line breaks"
-        ) from error
-    _check_long_integers(file, table, raw, options)
-    return table
-
-
-def _header(file: Path, raw: bytes, separator: str) -> tuple[list[str], str]:
-    """Return the names in the first row that is not blank, and the separator."""
-    text = raw[: 1 << 20].decode("utf-8", "replace").lstrip("\r\n")
-    if not separator:
-        first = text.splitlines()[0]
-        separator = next((s for s in ",;\t|" if s in first), ",")
-    try:
-        return next(csv.reader(io.StringIO(text, newline=""), delimiter=separator)), separator
-    except csv.Error as error:
-        raise InputError(
-            f"{file}, line 1 is no header of a CSV table: {error}; export it anew"
-        ) from error
-
-
-def _line(raw: bytes, position: int) -> int:
-    """Return the number of a byte's line, counted from 1; old line ends count, too."""
-    before = raw[:position]
-    return before.count(b"\n") + before.count(b"\r") - before.count(b"\r\n") + 1
-
-
-def _undecodable(file: Path, raw: bytes, separator: str, position: int) -> InputError:
-    if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return InputError(f"{file} must be UTF-8, got UTF-16; save it as UTF-8")
-    start = max(raw.rfind(b"\n", 0, position), raw.rfind(b"\r", 0, position)) + 1
-    header, separator = _header(file, raw, separator)
-    before = raw[start:position].decode("utf-8", "replace")
-    try:
-        column = len(next(csv.reader([before], delimiter=separator), [""])) - 1
-    except csv.Error:  # a field of more than 131,072 characters
-        column = -1
-    named = f", column {header[column]!r}" if start and 0 <= column < len(header) else ""
-    return InputError(
-        f"{file}, line {_line(raw, position)}{named}: byte 0x{raw[position]:02x} is "
-        "no UTF-8 text; save the file as UTF-8"
-    )
-
-
-def _ragged(raw: bytes, separator: str, width: int) -> tuple[int, int] | None:
-    """Return line and number of fields of the first row that differs from the header's."""
-    reader = csv.reader(io.StringIO(raw.decode("utf-8"), newline=""), delimiter=separator)
-    line = 1
-    try:
-        for fields in reader:
-            if fields and len(fields) != width:
-                return line, len(fields)
-            line = reader.line_num + 1
-    except csv.Error:
-        return None
-    return None
-
-
-def _check_names(file: Path, names: list[str]) -> None:
-    blank = [j for j, name in enumerate(names, start=1) if not name.strip()]
-    if blank:
-        raise InputError(
-            f"{file}: column {blank[0]} of {len(names)} has no name; name it in the header, or "
-            "write the file without its index (to_csv(..., index=False))"
-        )
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        places = [j for j, name in enumerate(names, start=1) if name == repeated[0]]
-        raise InputError(
-            f"{file}: column names must differ, but {', '.join(map(repr, repeated[:10]))} "
-            f"{'occurs' if len(repeated) == 1 else 'occur'} more than once ({repeated[0]!r} in "
-            f"columns {', '.join(map(str, places))}); rename or drop the repeated columns"
-        )
-
-
-def _check_long_integers(file: Path, table: Any, raw: bytes, options: dict[str, Any]) -> None:
-    """Refuse whole numbers of so many digits that reading them has lost some."""
-    import pyarrow as pa
-    from pyarrow import compute
-    from pyarrow import csv as arrow_csv
-
-    for name in table.column_names:
-        column = table.column(name)
-        if column.type != pa.float64():
-            continue
-        largest = compute.max(compute.abs(column)).as_py()
-        if largest is None or not largest > LARGEST_INTEGER:
-            continue
-        convert = arrow_csv.ConvertOptions(include_columns=[name], column_types={name: pa.string()})
-        text = arrow_csv.read_csv(pa.BufferReader(raw), **{**options, "convert_options": convert})
-        for value in text.column(name).to_pylist():
-            if re.fullmatch(r"\s*[-+]?\d{16,}\s*", value) and abs(int(value)) > LARGEST_INTEGER:
-                raise InputError(
-                    f"{file}: column {name!r} holds integers beyond 2^53 (such as {value.strip()}),"
-                    " which lose digits as float64; put a letter before them if they are "
-                    "identifiers, or leave the column out of the file"
-                )
+        kind = "Parquet" if parquet else "Feather (version 2) or Arrow"
+        raise InputError(f"{file} is no {kind} file: {reason}; export it anew") from error
 
 
 def _frame(table: Any) -> pd.DataFrame:
