@@ -32,6 +32,8 @@ class Server(http.server.ThreadingHTTPServer):
         self.files: dict[str, bytes] = {}
         #: Path to what happens there instead, once per entry: a status, "cut", "damage", "stall".
         self.faults: dict[str, list[Any]] = {}
+        #: Path to a status and the body that goes with it.
+        self.errors: dict[str, tuple[int, bytes]] = {}
         self.ranges = True
         self.asked: list[tuple[str, str]] = []
         self.gone = threading.Event()
@@ -58,6 +60,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         fault = server.faults[path].pop(0) if server.faults.get(path) else None
         if isinstance(fault, int):
             return self.answer(fault, b"<html>no</html>", "text/html")
+        if path in server.errors:
+            return self.answer(*server.errors[path], "text/xml")
         if path not in server.files:
             return self.answer(404, b"<html>nothing here</html>", "text/html")
         content = server.files[path]
@@ -202,11 +206,14 @@ def add_openml_suite(server: Server, number: int, tasks: list[tuple[int, int, st
     server.files[f"/api/v1/xml/task/list/task_id/{asked}/limit/10000/offset/0"] = (
         f"<oml:tasks {NAMESPACE}>{listed}</oml:tasks>".encode()
     )
+    procedures = "".join(
+        f"<oml:estimationprocedure><oml:id>{j}</oml:id><oml:ttid>{j}</oml:ttid><oml:name>10-fold "
+        "Crossvalidation</oml:name><oml:type>crossvalidation</oml:type></oml:estimationprocedure>"
+        for j in (1, 2)
+    )
     server.files["/api/v1/xml/estimationprocedure/list"] = (
-        f"<oml:estimationprocedures {NAMESPACE}><oml:estimationprocedure><oml:id>1</oml:id>"
-        "<oml:ttid>1</oml:ttid><oml:name>10-fold Crossvalidation</oml:name>"
-        "<oml:type>crossvalidation</oml:type></oml:estimationprocedure></oml:estimationprocedures>"
-    ).encode()
+        f"<oml:estimationprocedures {NAMESPACE}>{procedures}</oml:estimationprocedures>".encode()
+    )
 
 
 @pytest.fixture

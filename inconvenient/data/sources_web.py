@@ -206,7 +206,7 @@ def download(url: str, path: Path, *, host: str, what: str, md5: str = "") -> No
                 reason = _refused(error, host, what, url)
                 if error.code == 416:
                     # What is here is no beginning of the server's file.
-                    part.unlink(missing_ok=True)
+                    _forget(part)
                 elif error.code < 500 and error.code not in (408, 429):
                     break
                 continue
@@ -218,7 +218,7 @@ def download(url: str, path: Path, *, host: str, what: str, md5: str = "") -> No
                 os.replace(part, path)
                 _tag(part).unlink(missing_ok=True)
                 return
-            part.unlink()
+            _forget(part)
             reason = NotAvailableError(
                 f"{host} sent {what} with the MD5 {found}, but its description says {md5}; "
                 "the file is damaged or was replaced, nothing was kept; try again later"
@@ -258,6 +258,11 @@ def _tag(part: Path) -> Path:
     return part.with_name(part.name + ".tag")
 
 
+def _forget(part: Path) -> None:
+    part.unlink(missing_ok=True)
+    _tag(part).unlink(missing_ok=True)
+
+
 def _receive(url: str, part: Path, *, checked: bool) -> None:
     """Add to a part what it lacks, or write it anew."""
     start = part.stat().st_size if part.exists() else 0
@@ -272,7 +277,7 @@ def _receive(url: str, part: Path, *, checked: bool) -> None:
         place = re.match(r"bytes (\d+)-", answer.headers.get("Content-Range") or "")
         goes_on = answer.status == 206 and place is not None and int(place.group(1)) == start
         if answer.status == 206 and not goes_on:
-            part.unlink()
+            _forget(part)
             raise http.client.HTTPException("a range that was not asked for")
         validator = answer.headers.get("ETag") or answer.headers.get("Last-Modified") or ""
         # A weak ETag is no proof of equal bytes, and If-Range does not take it.
