@@ -153,6 +153,19 @@ def products(x0, x1, x2, x3, a, b, of_a_out, of_b_out):
 
 
 @inline
+def predictors(x0, x1, x2, x3, b, of_b_out):
+    """Fill x'b of four rows: four sums side by side, each over the columns in order."""
+    b0 = b1 = b2 = b3 = 0.0
+    for j in range(b.shape[0]):
+        bj = b[j]
+        b0 += bj * x0[j]
+        b1 += bj * x1[j]
+        b2 += bj * x2[j]
+        b3 += bj * x3[j]
+    of_b_out[0], of_b_out[1], of_b_out[2], of_b_out[3] = b0, b1, b2, b3
+
+
+@inline
 def leverages(X, rows, start, stop, L, lanes, form_out):
     """Fill x_i'(L L')^-1 x_i for rows[start:stop], at most LANES of them.
 
@@ -235,6 +248,21 @@ def solve(L, b, x_out):
     solve_into(L, b, x_out)
 
 
+@inline
+def _invert_rows(L, rows_out):
+    """Fill ``rows_out``, all zero, with L^-1, a row after the other."""
+    for i in range(L.shape[0]):
+        row = rows_out[i]
+        row[i] = 1.0
+        for k in range(i):
+            factor = L[i, k]
+            other = rows_out[k]
+            for j in range(k + 1):
+                row[j] -= factor * other[j]
+        for j in range(i + 1):
+            row[j] /= L[i, i]
+
+
 @kernel(types.void(MATRIX, MATRIX_OUT))
 def inverse(L, inverse_out):
     """Fill ``inverse_out`` with (L L')^-1.
@@ -244,14 +272,19 @@ def inverse(L, inverse_out):
     L, inverse_out : float64 (p, p)
     """
     p = L.shape[0]
-    unit = np.zeros(p)
-    column = np.empty(p)
-    for j in range(p):
-        unit[j] = 1.0
-        solve_into(L, unit, column)
-        unit[j] = 0.0
-        for i in range(p):
-            inverse_out[j, i] = column[i]
+    rows = np.zeros((p, p))
+    _invert_rows(L, rows)
+    inverse_out[:] = 0.0
+    for k in range(p):
+        row = rows[k]
+        for i in range(k + 1):
+            factor = row[i]
+            line = inverse_out[i]
+            for j in range(i + 1):
+                line[j] += factor * row[j]
+    for i in range(p):
+        for j in range(i):
+            inverse_out[j, i] = inverse_out[i, j]
 
 
 @kernel(types.float64(MATRIX))
@@ -265,18 +298,11 @@ def inverse_trace(L):
     """
     p = L.shape[0]
     rows = np.zeros((p, p))
+    _invert_rows(L, rows)
     trace = 0.0
     for i in range(p):
-        row = rows[i]
-        row[i] = 1.0
-        for k in range(i):
-            factor = L[i, k]
-            other = rows[k]
-            for j in range(k + 1):
-                row[j] -= factor * other[j]
         for j in range(i + 1):
-            row[j] /= L[i, i]
-            trace += row[j] * row[j]
+            trace += rows[i, j] * rows[i, j]
     return trace
 
 

@@ -15,6 +15,7 @@ from .linalg import (
     add_weighted_gram,
     cholesky_into,
     leverages,
+    predictors,
     products,
     solve_into,
 )
@@ -36,26 +37,54 @@ _REACH = 0.5
 
 
 @inline
-def _softplus(x):
-    """Return log(1 + e ** x)."""
-    if x > 0.0:
-        return x + log(1.0 + exp(-x))
-    return log(1.0 + exp(x))
+def _gradient(X, y, rows, penalty, b, weights_out, g_out):
+    """Fill p (1 - p) of all rows and minus the gradient.
 
-
-@inline
-def _loss(X, y, rows, penalty, b):
-    total = 0.0
+    Return the loss, and whether every row is on its own side of the hyperplane.
+    """
+    n = rows.shape[0]
     p = b.shape[0]
-    for i in range(rows.shape[0]):
-        x = X[rows[i]]
-        eta = 0.0
-        for j in range(p):
-            eta += x[j] * b[j]
-        total += _softplus(-eta) if y[rows[i]] > 0.5 else _softplus(eta)
+    apart = True
+    loss = 0.0
+    # Factors are in (1, 2]: the log of a product of a few is one log for all.
+    product = 1.0
+    eta = np.empty(FEW)
+    g_out[:] = 0.0
+    for start in range(0, n, FEW):
+        last = min(start + FEW, n) - 1
+        predictors(
+            X[rows[start]],
+            X[rows[min(start + 1, last)]],
+            X[rows[min(start + 2, last)]],
+            X[rows[min(start + 3, last)]],
+            b,
+            eta,
+        )
+        for i in range(start, last + 1):
+            value = eta[i - start]
+            positive = y[rows[i]] > 0.5
+            small = exp(-abs(value))
+            product *= 1.0 + small
+            if product > 1e100:
+                loss += log(product)
+                product = 1.0
+            if positive:
+                apart = apart and value > 0.0
+                loss += max(-value, 0.0)
+            else:
+                apart = apart and value < 0.0
+                loss += max(value, 0.0)
+            share = (1.0 if value >= 0.0 else small) / (1.0 + small)
+            weights_out[i] = share * (1.0 - share)
+            residual = y[rows[i]] - share
+            x = X[rows[i]]
+            for j in range(p):
+                g_out[j] += residual * x[j]
+    loss += log(product)
     for j in range(1, p):
-        total += 0.5 * penalty * b[j] * b[j]
-    return total
+        g_out[j] -= penalty * b[j]
+        loss += 0.5 * penalty * b[j] * b[j]
+    return loss, apart
 
 
 @inline
@@ -107,29 +136,14 @@ def logistic_fit(X, y, rows, penalty, max_steps, L_out, b_out):
     step = np.empty(p)
     trial = np.empty(p)
     weights = np.empty(k)
-    loss = _loss(X, y, rows, penalty, b_out)
+    loss, apart = _gradient(X, y, rows, penalty, b_out, weights, g)
     for _ in range(max_steps):
-        H[:] = 0.0
-        g[:] = 0.0
-        separated = penalty == 0.0
-        for i in range(k):
-            x = X[rows[i]]
-            eta = 0.0
-            for j in range(p):
-                eta += x[j] * b_out[j]
-            if not (eta > 0.0 if y[rows[i]] > 0.5 else eta < 0.0):
-                separated = False
-            prob = expit(eta)
-            r = y[rows[i]] - prob
-            for j in range(p):
-                g[j] += r * x[j]
-            weights[i] = prob * (1.0 - prob)
-        add_weighted_gram(X, rows, weights, H)
-        if separated:
+        if apart and penalty == 0.0:
             # Every row is on its own side of the hyperplane: there is no finite solution.
             return NOT_CONVERGED
+        H[:] = 0.0
+        add_weighted_gram(X, rows, weights, H)
         for j in range(1, p):
-            g[j] -= penalty * b_out[j]
             H[j, j] += penalty
         if cholesky_into(H, L_out) != 0:
             return NOT_CONVERGED
@@ -147,7 +161,7 @@ def logistic_fit(X, y, rows, penalty, max_steps, L_out, b_out):
         for _halving in range(30):
             for j in range(p):
                 trial[j] = b_out[j] + scale * step[j]
-            trial_loss = _loss(X, y, rows, penalty, trial)
+            trial_loss, apart = _gradient(X, y, rows, penalty, trial, weights, g)
             # Near the solution the loss changes by less than its rounding.
             if trial_loss <= loss + 1e-12 * (1.0 + loss):
                 break

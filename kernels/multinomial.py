@@ -11,7 +11,7 @@ from numba import types
 
 from .elementary import exp, log
 from .jit import MATRIX, MATRIX_OUT, ROWS, VECTOR, VECTOR_OUT, inline, kernel
-from .linalg import BLOCK, CONVERGED, NOT_CONVERGED, cholesky_into, solve_into
+from .linalg import BLOCK, CONVERGED, LANES, NOT_CONVERGED, cholesky_into, solve_into
 
 __all__ = ["multinomial_fit", "multinomial_influence", "multinomial_numerators"]
 
@@ -21,79 +21,158 @@ _REACH = 0.5
 
 
 @inline
-def _probabilities(x, b, prob_out):
-    """Fill the K - 1 non-base probabilities of a row; return log of the sum of exponentials."""
-    classes = b.shape[0]
+def _gather(X, rows, start, stop, lanes_out):
+    """Put rows[start:stop] into lanes, a column at a time; the last of them again past the end."""
+    for r in range(LANES):
+        x = X[rows[min(start + r, stop - 1)]]
+        for j in range(x.shape[0]):
+            lanes_out[j, r] = x[j]
+
+
+@inline
+def _predictors(lanes, b, eta_out):
+    """Fill b_k'x for each contrast and lane."""
+    classes, p = b.shape
+    for k in range(classes):
+        row = eta_out[k]
+        row[:] = 0.0
+        for j in range(p):
+            bj = b[k, j]
+            x = lanes[j]
+            for r in range(LANES):
+                row[r] += bj * x[r]
+
+
+@inline
+def _shares(eta, r, prob_out):
+    """Fill the K - 1 non-base probabilities of a lane; return the top and the total.
+
+    The log of the sum of exponentials is top + log(total), with 1 <= total <= K.
+    """
+    classes = eta.shape[0]
     top = 0.0
     for k in range(classes):
-        eta = 0.0
-        for j in range(x.shape[0]):
-            eta += b[k, j] * x[j]
-        prob_out[k] = eta
-        top = max(top, eta)
+        top = max(top, eta[k, r])
     total = exp(-top)
     for k in range(classes):
-        prob_out[k] = exp(prob_out[k] - top)
+        prob_out[k] = exp(eta[k, r] - top)
         total += prob_out[k]
     for k in range(classes):
         prob_out[k] /= total
-    return top + log(total)
+    return top, total
 
 
 @inline
-def _loss(X, y, rows, penalty, b, prob):
-    total = 0.0
-    classes, p = b.shape
-    for i in range(rows.shape[0]):
-        x = X[rows[i]]
-        total += _probabilities(x, b, prob)
-        c = int(y[rows[i]])
-        if c < classes:
-            for j in range(p):
-                total -= b[c, j] * x[j]
-    for k in range(classes):
-        for j in range(1, p):
-            total += 0.5 * penalty * b[k, j] * b[k, j]
-    return total
+def _gradient(X, y, rows, penalty, b, lanes, eta, probs_out, g_out):
+    """Fill the probabilities of all rows and minus the gradient.
 
-
-@inline
-def _gradient_and_hessian(X, y, rows, penalty, b, prob, H_out, g_out):
-    """Fill minus the gradient and the lower triangle of the Hessian.
-
-    Return whether the own class of every row has a probability above one half.
+    Return the loss, and whether the own class of every row has a probability above one half.
     """
     classes, p = b.shape
+    n = rows.shape[0]
     all_clear = True
-    H_out[:] = 0.0
+    loss = 0.0
+    # Totals are at least 1 and at most K: the log of a product of a few is one log for all.
+    product = 1.0
     g_out[:] = 0.0
-    for i in range(rows.shape[0]):
-        x = X[rows[i]]
-        _probabilities(x, b, prob)
-        c = int(y[rows[i]])
-        own = prob[c] if c < classes else 1.0
-        if c == classes:
+    for start in range(0, n, LANES):
+        stop = min(start + LANES, n)
+        _gather(X, rows, start, stop, lanes)
+        _predictors(lanes, b, eta)
+        for r in range(stop - start):
+            i = start + r
+            prob = probs_out[i]
+            top, total = _shares(eta, r, prob)
+            product *= total
+            if product > 1e100:
+                loss += log(product)
+                product = 1.0
+            c = int(y[rows[i]])
+            own = 1.0
+            if c < classes:
+                own = prob[c]
+                loss += top - eta[c, r]
+            else:
+                for k in range(classes):
+                    own -= prob[k]
+                loss += top
+            if not own > 0.5:
+                all_clear = False
+            x = X[rows[i]]
             for k in range(classes):
-                own -= prob[k]
-        if not own > 0.5:
-            all_clear = False
-        for k in range(classes):
-            r = (1.0 if c == k else 0.0) - prob[k]
-            for j in range(p):
-                g_out[k * p + j] += r * x[j]
-            for m in range(k + 1):
-                weight = prob[k] * ((1.0 if k == m else 0.0) - prob[m])
-                for u in range(p):
-                    wu = weight * x[u]
-                    row = H_out[k * p + u]
-                    # The diagonal block needs its lower triangle only.
-                    for v in range(u + 1 if k == m else p):
-                        row[m * p + v] += wu * x[v]
+                residual = (1.0 if c == k else 0.0) - prob[k]
+                part = g_out[k * p : (k + 1) * p]
+                for j in range(p):
+                    part[j] += residual * x[j]
+    loss += log(product)
     for k in range(classes):
         for j in range(1, p):
             g_out[k * p + j] -= penalty * b[k, j]
+            loss += 0.5 * penalty * b[k, j] * b[k, j]
+    return loss, all_clear
+
+
+@inline
+def _pair_weights(prob, weight_out):
+    """Fill prob_k (1[k = m] - prob_m) for m <= k, one after the other."""
+    at = 0
+    for k in range(prob.shape[0]):
+        for m in range(k + 1):
+            weight_out[at] = prob[k] * ((1.0 if k == m else 0.0) - prob[m])
+            at += 1
+
+
+@inline
+def _pair_products(x, product_out):
+    """Fill x_u x_v for v <= u, one after the other."""
+    at = 0
+    for u in range(x.shape[0]):
+        xu = x[u]
+        for v in range(u + 1):
+            product_out[at + v] = xu * x[v]
+        at += u + 1
+
+
+@inline
+def _hessian(X, rows, probs, penalty, sums, H_out):
+    """Fill the lower triangle of the Hessian.
+
+    Block (k, m) is the sum of w_ikm x_i x_i', itself symmetric: the products x_u x_v of a row are
+    made once and serve all pairs of classes, four rows at a time.
+    """
+    n, classes = probs.shape
+    p = X.shape[1]
+    pairs, cells = sums.shape
+    weights = np.zeros((4, pairs))
+    products = np.zeros((4, cells))
+    sums[:] = 0.0
+    for start in range(0, n, 4):
+        for r in range(4):
+            if start + r < n:
+                _pair_weights(probs[start + r], weights[r])
+                _pair_products(X[rows[start + r]], products[r])
+            else:
+                weights[r] = 0.0
+        z0, z1, z2, z3 = products[0], products[1], products[2], products[3]
+        for a in range(pairs):
+            w0, w1, w2, w3 = weights[0, a], weights[1, a], weights[2, a], weights[3, a]
+            row = sums[a]
+            for c in range(cells):
+                row[c] += (w0 * z0[c] + w1 * z1[c]) + (w2 * z2[c] + w3 * z3[c])
+    a = 0
+    for k in range(classes):
+        for m in range(k + 1):
+            c = 0
+            for u in range(p):
+                for v in range(u + 1):
+                    H_out[k * p + u, m * p + v] = sums[a, c]
+                    if m < k:
+                        H_out[k * p + v, m * p + u] = sums[a, c]
+                    c += 1
+            a += 1
+    for k in range(classes):
+        for j in range(1, p):
             H_out[k * p + j, k * p + j] += penalty
-    return all_clear
 
 
 @inline
@@ -142,29 +221,32 @@ def multinomial_fit(X, y, rows, penalty, max_steps, L_out, b_out):
 
     Notes
     -----
-    Each step refactorises: k p^2 K (K - 1) / 2 + ((K - 1) p)^3 / 6 multiply-adds.
+    Each step refactorises: k p^2 K (K - 1) / 4 + ((K - 1) p)^3 / 6 multiply-adds.
     """
     classes, p = b_out.shape
-    k = rows.shape[0]
+    n = rows.shape[0]
     q = classes * p
     H = np.empty((q, q))
+    sums = np.empty((classes * (classes + 1) // 2, p * (p + 1) // 2))
+    lanes = np.empty((p, LANES))
+    eta = np.empty((classes, LANES))
+    probs = np.empty((n, classes))
     g = np.empty(q)
     step = np.empty(q)
     trial = np.empty((classes, p))
-    prob = np.empty(classes)
-    loss = _loss(X, y, rows, penalty, b_out, prob)
+    loss, all_clear = _gradient(X, y, rows, penalty, b_out, lanes, eta, probs, g)
     for _ in range(max_steps):
-        all_clear = _gradient_and_hessian(X, y, rows, penalty, b_out, prob, H, g)
         if all_clear and penalty == 0.0:
             # Each row's own class beats all others together: there is no finite solution.
             return NOT_CONVERGED
+        _hessian(X, rows, probs, penalty, sums, H)
         if cholesky_into(H, L_out) != 0:
             return NOT_CONVERGED
         solve_into(L_out, g, step)
         decrement = 0.0
         for j in range(q):
             decrement += g[j] * step[j]
-        if decrement <= _DECREMENT * k:
+        if decrement <= _DECREMENT * n:
             if _reach(X, rows, step, classes) > _REACH:
                 return NOT_CONVERGED
             for c in range(classes):
@@ -176,7 +258,9 @@ def multinomial_fit(X, y, rows, penalty, max_steps, L_out, b_out):
             for c in range(classes):
                 for j in range(p):
                     trial[c, j] = b_out[c, j] + scale * step[c * p + j]
-            trial_loss = _loss(X, y, rows, penalty, trial, prob)
+            trial_loss, all_clear = _gradient(
+                X, y, rows, penalty, trial, lanes, eta, probs, g
+            )
             # Near the solution the loss changes by less than its rounding.
             if trial_loss <= loss + 1e-12 * (1.0 + loss):
                 break
@@ -278,39 +362,68 @@ def multinomial_influence(X, y, rows, b, a, H_inverse, influence_out):
     -----
     The row adds W kron x x' to H, W = diag(p_i) - p_i p_i' of rank K - 1. By the Woodbury
     identity the step is v'(I + W B)^-1 r with B = (I kron x)'H^-1 (I kron x), v = (I kron x)'a and
-    r_k = 1[y_i = k] - p_ik. About (K - 1) K p^2 / 2 + (K - 1)^3 / 3 multiply-adds per row.
+    r_k = 1[y_i = k] - p_ik. About K (K - 1) p^2 / 4 + (K - 1)^3 / 3 multiply-adds per row.
     """
     classes, p = b.shape
+    pairs = classes * (classes + 1) // 2
+    # x'A x is x'(A + A')x / 2: each block of H^-1 as the weights of x_u x_v with v <= u.
+    cells = np.empty((p * (p + 1) // 2, pairs))
+    a_pair = 0
+    for k in range(classes):
+        for m in range(k + 1):
+            c = 0
+            for u in range(p):
+                for v in range(u):
+                    cells[c + v, a_pair] = (
+                        H_inverse[k * p + u, m * p + v] + H_inverse[k * p + v, m * p + u]
+                    )
+                cells[c + u, a_pair] = H_inverse[k * p + u, m * p + u]
+                c += u + 1
+            a_pair += 1
+    lanes = np.empty((p, LANES))
+    product = np.empty(LANES)
+    forms = np.empty((pairs, LANES))
+    eta = np.empty((classes, LANES))
+    pull = np.empty((classes, LANES))
     prob = np.empty(classes)
-    B = np.empty((classes, classes))
     M = np.empty((classes, classes))
-    r = np.empty(classes)
-    for i in range(rows.shape[0]):
-        x = X[rows[i]]
-        _probabilities(x, b, prob)
-        c = int(y[rows[i]])
-        for k in range(classes):
-            r[k] = (1.0 if c == k else 0.0) - prob[k]
-            for m in range(k + 1):
-                total = 0.0
-                for u in range(p):
-                    part = 0.0
-                    for v in range(p):
-                        part += H_inverse[k * p + u, m * p + v] * x[v]
-                    total += part * x[u]
-                B[k, m] = total
-                B[m, k] = total
-        for k in range(classes):
+    B = np.empty((classes, classes))
+    r_own = np.empty(classes)
+    for start in range(0, rows.shape[0], LANES):
+        stop = min(start + LANES, rows.shape[0])
+        _gather(X, rows, start, stop, lanes)
+        _predictors(lanes, b, eta)
+        _predictors(lanes, a, pull)
+        forms[:] = 0.0
+        c = 0
+        for u in range(p):
+            for v in range(u + 1):
+                for r in range(LANES):
+                    product[r] = lanes[u, r] * lanes[v, r]
+                for pair in range(pairs):
+                    weight = cells[c, pair]
+                    form = forms[pair]
+                    for r in range(LANES):
+                        form[r] += weight * product[r]
+                c += 1
+        for r in range(stop - start):
+            _shares(eta, r, prob)
+            own = int(y[rows[start + r]])
+            pair = 0
+            for k in range(classes):
+                r_own[k] = (1.0 if own == k else 0.0) - prob[k]
+                for m in range(k + 1):
+                    B[k, m] = forms[pair, r]
+                    B[m, k] = forms[pair, r]
+                    pair += 1
             for m in range(classes):
                 mean = 0.0
                 for u in range(classes):
                     mean += prob[u] * B[u, m]
-                M[k, m] = prob[k] * (B[k, m] - mean) + (1.0 if k == m else 0.0)
-        _solve_general(M, r)
-        total = 0.0
-        for k in range(classes):
-            pull = 0.0
-            for j in range(p):
-                pull += a[k, j] * x[j]
-            total += pull * r[k]
-        influence_out[i] = total
+                for k in range(classes):
+                    M[k, m] = prob[k] * (B[k, m] - mean) + (1.0 if k == m else 0.0)
+            _solve_general(M, r_own)
+            total = 0.0
+            for k in range(classes):
+                total += pull[k, r] * r_own[k]
+            influence_out[start + r] = total
