@@ -6,7 +6,8 @@ The C library's exp and log round differently from one processor to another; the
 from __future__ import annotations
 
 import numpy as np
-from numba import types
+from numba import config, types
+from numba.extending import intrinsic
 
 from .jit import VECTOR, VECTOR_OUT, inline, kernel
 
@@ -18,18 +19,21 @@ _LN2_HIGH = 6.93147180369123816490e-01
 _LN2_LOW = 1.90821492927058770002e-10
 
 
-@inline
-def _power_of_two(k):
-    """Return 2.0 ** k for -1022 <= k <= 1023, exactly, by repeated squaring."""
-    result = 1.0
-    base = 2.0 if k >= 0 else 0.5
-    n = k if k >= 0 else -k
-    while n > 0:
-        if n & 1:
-            result *= base
-        base *= base
-        n >>= 1
-    return result
+def _float_of_bits(bits):
+    """Return the float64 that has the bits of an int64."""
+    return np.int64(bits).view(np.float64)
+
+
+if not config.DISABLE_JIT:
+
+    @intrinsic
+    def _float_of_bits(typing_context, bits):  # noqa: F811
+        """Return the float64 that has the bits of an int64."""
+
+        def generate(context, builder, signature, arguments):
+            return builder.bitcast(arguments[0], context.get_value_type(types.float64))
+
+        return types.float64(types.int64), generate
 
 
 @inline
@@ -38,13 +42,15 @@ def exp(x):
 
     Notes
     -----
-    x = k ln 2 + r with |r| <= ln 2 / 2; e ** r by its Taylor polynomial of degree 13.
+    x = k ln 2 + r with |r| <= ln 2 / 2; e ** r by its Taylor polynomial of degree 13. No branches,
+    so that a loop of it fills vector registers.
     """
-    if x > 709.0:
-        x = 709.0
-    if x < -708.0:
-        return 0.0
-    k = np.int64(np.floor(x * _LOG2E + 0.5))
+    inside = x >= -708.0
+    x = max(min(x, 709.0), -708.0)
+    # Rounding down by truncation, for floor is a library call on some processors.
+    place = x * _LOG2E + 0.5
+    k = np.float64(np.int32(place))
+    k = k - 1.0 if k > place else k
     r = (x - k * _LN2_HIGH) - k * _LN2_LOW
     s = 1.0 / 6227020800.0
     s = s * r + 1.0 / 479001600.0
@@ -60,7 +66,9 @@ def exp(x):
     s = s * r + 0.5
     s = s * r + 1.0
     s = s * r + 1.0
-    return s * _power_of_two(k)
+    # The exponent field of 2 ** k.
+    power = _float_of_bits((np.int64(np.int32(k)) + 1023) << 52)
+    return s * power if inside else 0.0
 
 
 @inline

@@ -11,6 +11,7 @@ from .linalg import (
     CONVERGED,
     FEW,
     LANES,
+    FALL,
     NOT_CONVERGED,
     add_weighted_gram,
     cholesky_into,
@@ -29,11 +30,20 @@ __all__ = [
 ]
 
 # Newton's method stops once the squared decrement per row is below this; the step just made was
-# then about 1e-9 in the metric of the Hessian, and what is left its square.
-_DECREMENT = 1e-18
+# then about 1e-10 in the metric of the Hessian, and what is left its square.
+_DECREMENT = 1e-20
 # Under separation, quasi-complete one included, every Newton step moves the linear predictor of
 # some row by at least 1, however small the decrement: no step of this size is the last.
 _REACH = 0.5
+
+
+@inline
+def _factorise(H, penalty, L_out):
+    """Factorise H with the penalty on all but the intercept; return 0, or the failing column."""
+    A = H.copy()
+    for j in range(1, A.shape[0]):
+        A[j, j] += penalty
+    return cholesky_into(A, L_out)
 
 
 @inline
@@ -100,8 +110,13 @@ def _reach(X, rows, step):
     return top
 
 
-@kernel(types.int64(MATRIX, VECTOR, ROWS, types.float64, types.int64, MATRIX_OUT, VECTOR_OUT))
-def logistic_fit(X, y, rows, penalty, max_steps, L_out, b_out):
+@kernel(
+    types.int64(
+        MATRIX, VECTOR, ROWS, types.int64, types.float64, types.int64,
+        MATRIX_OUT, MATRIX_OUT, VECTOR_OUT,
+    )
+)  # fmt: skip
+def logistic_fit(X, y, rows, known, penalty, max_steps, H_out, L_out, b_out):
     """Fit by Newton's method with step halving, from the coefficients in ``b_out``.
 
     Parameters
@@ -112,11 +127,15 @@ def logistic_fit(X, y, rows, penalty, max_steps, L_out, b_out):
         0 or 1.
     rows : int64 (k,)
         The sample.
+    known : int
+        ``H_out`` holds the Hessian of so many first rows at the coefficients in ``b_out``.
     penalty : float
         Number of rows times the ridge parameter.
     max_steps : int
+    H_out : float64 (p, p)
+        X'WX over the rows at the solution, without the penalty; lower triangle.
     L_out : float64 (p, p)
-        Cholesky factor of the Hessian at the solution (of the last step but one, 1e-9 away).
+        Cholesky factor of the Hessian at the solution (of the last step but one, 1e-10 away).
     b_out : float64 (p,)
         Start and result.
 
@@ -127,36 +146,48 @@ def logistic_fit(X, y, rows, penalty, max_steps, L_out, b_out):
 
     Notes
     -----
-    Each step refactorises: k p^2 / 2 + p^3 / 6 multiply-adds.
+    A Hessian costs k p^2 / 2 + p^3 / 6 multiply-adds, a gradient 2 k p: the Hessian at hand serves
+    as long as it makes the squared decrement fall to a twentieth, and is made afresh for the last
+    step. With ``known`` rows the first one takes the others alone.
     """
     p = X.shape[1]
     k = rows.shape[0]
-    H = np.empty((p, p))
     g = np.empty(p)
     step = np.empty(p)
     trial = np.empty(p)
     weights = np.empty(k)
     loss, apart = _gradient(X, y, rows, penalty, b_out, weights, g)
-    for _ in range(max_steps):
+    if known == 0:
+        H_out[:] = 0.0
+    add_weighted_gram(X, rows[known:], weights[known:], H_out)
+    if _factorise(H_out, penalty, L_out) != 0:
+        return NOT_CONVERGED
+    fresh = True
+    last = np.inf
+    for _ in range(2 * max_steps):
         if apart and penalty == 0.0:
             # Every row is on its own side of the hyperplane: there is no finite solution.
-            return NOT_CONVERGED
-        H[:] = 0.0
-        add_weighted_gram(X, rows, weights, H)
-        for j in range(1, p):
-            H[j, j] += penalty
-        if cholesky_into(H, L_out) != 0:
             return NOT_CONVERGED
         solve_into(L_out, g, step)
         decrement = 0.0
         for j in range(p):
             decrement += g[j] * step[j]
-        if decrement <= _DECREMENT * k:
+        converged = decrement <= _DECREMENT * k
+        if converged and fresh:
             if _reach(X, rows, step) > _REACH:
                 return NOT_CONVERGED
             for j in range(p):
                 b_out[j] += step[j]
             return CONVERGED
+        if not fresh and (converged or not decrement <= FALL * last):
+            H_out[:] = 0.0
+            add_weighted_gram(X, rows, weights, H_out)
+            if _factorise(H_out, penalty, L_out) != 0:
+                return NOT_CONVERGED
+            fresh = True
+            last = np.inf
+            continue
+        last = decrement
         scale = 1.0
         for _halving in range(30):
             for j in range(p):
@@ -169,6 +200,7 @@ def logistic_fit(X, y, rows, penalty, max_steps, L_out, b_out):
         for j in range(p):
             b_out[j] = trial[j]
         loss = trial_loss
+        fresh = False
     return NOT_CONVERGED
 
 

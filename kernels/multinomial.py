@@ -11,12 +11,12 @@ from numba import types
 
 from .elementary import exp, log
 from .jit import MATRIX, MATRIX_OUT, ROWS, VECTOR, VECTOR_OUT, inline, kernel
-from .linalg import BLOCK, CONVERGED, LANES, NOT_CONVERGED, cholesky_into, solve_into
+from .linalg import CONVERGED, FALL, LANES, NOT_CONVERGED, cholesky_into, solve_into
 
 __all__ = ["multinomial_fit", "multinomial_influence", "multinomial_numerators"]
 
-# As in logistic.py: squared Newton decrement per row, and what separation moves at least.
-_DECREMENT = 1e-18
+# As in logistic.py: squared Newton decrement per row, what separation moves at least.
+_DECREMENT = 1e-20
 _REACH = 0.5
 
 
@@ -44,22 +44,29 @@ def _predictors(lanes, b, eta_out):
 
 
 @inline
-def _shares(eta, r, prob_out):
-    """Fill the K - 1 non-base probabilities of a lane; return the top and the total.
+def _shares(eta_out, top_out, total_out):
+    """Turn predictors into the K - 1 non-base probabilities, lane by lane.
 
     The log of the sum of exponentials is top + log(total), with 1 <= total <= K.
     """
-    classes = eta.shape[0]
-    top = 0.0
+    classes = eta_out.shape[0]
+    top_out[:] = 0.0
     for k in range(classes):
-        top = max(top, eta[k, r])
-    total = exp(-top)
+        row = eta_out[k]
+        for r in range(LANES):
+            top_out[r] = max(top_out[r], row[r])
+    for r in range(LANES):
+        total_out[r] = exp(-top_out[r])
     for k in range(classes):
-        prob_out[k] = exp(eta[k, r] - top)
-        total += prob_out[k]
+        row = eta_out[k]
+        for r in range(LANES):
+            row[r] = exp(row[r] - top_out[r])
+        for r in range(LANES):
+            total_out[r] += row[r]
     for k in range(classes):
-        prob_out[k] /= total
-    return top, total
+        row = eta_out[k]
+        for r in range(LANES):
+            row[r] /= total_out[r]
 
 
 @inline
@@ -74,28 +81,33 @@ def _gradient(X, y, rows, penalty, b, lanes, eta, probs_out, g_out):
     loss = 0.0
     # Totals are at least 1 and at most K: the log of a product of a few is one log for all.
     product = 1.0
+    own_eta = np.empty(LANES)
+    top = np.empty(LANES)
+    total = np.empty(LANES)
     g_out[:] = 0.0
     for start in range(0, n, LANES):
         stop = min(start + LANES, n)
         _gather(X, rows, start, stop, lanes)
         _predictors(lanes, b, eta)
         for r in range(stop - start):
+            c = int(y[rows[start + r]])
+            own_eta[r] = eta[c, r] if c < classes else 0.0
+        _shares(eta, top, total)
+        for r in range(stop - start):
             i = start + r
-            prob = probs_out[i]
-            top, total = _shares(eta, r, prob)
-            product *= total
+            product *= total[r]
             if product > 1e100:
                 loss += log(product)
                 product = 1.0
+            loss += top[r] - own_eta[r]
             c = int(y[rows[i]])
+            prob = probs_out[i]
             own = 1.0
+            for k in range(classes):
+                prob[k] = eta[k, r]
+                own -= prob[k]
             if c < classes:
                 own = prob[c]
-                loss += top - eta[c, r]
-            else:
-                for k in range(classes):
-                    own -= prob[k]
-                loss += top
             if not own > 0.5:
                 all_clear = False
             x = X[rows[i]]
@@ -134,8 +146,8 @@ def _pair_products(x, product_out):
 
 
 @inline
-def _hessian(X, rows, probs, penalty, sums, H_out):
-    """Fill the lower triangle of the Hessian.
+def _add_hessian(X, rows, probs, sums, H_out):
+    """Add the Hessian of the rows' loss to the lower triangle of ``H_out``.
 
     Block (k, m) is the sum of w_ikm x_i x_i', itself symmetric: the products x_u x_v of a row are
     made once and serve all pairs of classes, four rows at a time.
@@ -165,14 +177,21 @@ def _hessian(X, rows, probs, penalty, sums, H_out):
             c = 0
             for u in range(p):
                 for v in range(u + 1):
-                    H_out[k * p + u, m * p + v] = sums[a, c]
-                    if m < k:
-                        H_out[k * p + v, m * p + u] = sums[a, c]
+                    H_out[k * p + u, m * p + v] += sums[a, c]
+                    if m < k and v < u:
+                        H_out[k * p + v, m * p + u] += sums[a, c]
                     c += 1
             a += 1
-    for k in range(classes):
-        for j in range(1, p):
-            H_out[k * p + j, k * p + j] += penalty
+
+
+@inline
+def _factorise(H, p, penalty, L_out):
+    """Factorise H with the penalty on all but intercepts; return 0, or the failing column."""
+    A = H.copy()
+    for j in range(A.shape[0]):
+        if j % p > 0:
+            A[j, j] += penalty
+    return cholesky_into(A, L_out)
 
 
 @inline
@@ -194,8 +213,13 @@ def _reach(X, rows, step, classes):
     return top
 
 
-@kernel(types.int64(MATRIX, VECTOR, ROWS, types.float64, types.int64, MATRIX_OUT, MATRIX_OUT))
-def multinomial_fit(X, y, rows, penalty, max_steps, L_out, b_out):
+@kernel(
+    types.int64(
+        MATRIX, VECTOR, ROWS, types.int64, types.float64, types.int64,
+        MATRIX_OUT, MATRIX_OUT, MATRIX_OUT,
+    )
+)  # fmt: skip
+def multinomial_fit(X, y, rows, known, penalty, max_steps, H_out, L_out, b_out):
     """Fit by Newton's method with step halving, from the contrasts in ``b_out``.
 
     Parameters
@@ -206,11 +230,15 @@ def multinomial_fit(X, y, rows, penalty, max_steps, L_out, b_out):
         Class codes 0 .. K - 1.
     rows : int64 (k,)
         The sample.
+    known : int
+        ``H_out`` holds the Hessian of so many first rows at the contrasts in ``b_out``.
     penalty : float
         Number of rows times the ridge parameter; it acts on the contrasts.
     max_steps : int
+    H_out : float64 ((K - 1) p, (K - 1) p)
+        Hessian of the rows' loss at the solution, without the penalty; lower triangle.
     L_out : float64 ((K - 1) p, (K - 1) p)
-        Cholesky factor of the Hessian at the solution (of the last step but one, 1e-9 away).
+        Cholesky factor of the Hessian at the solution (of the last step but one, 1e-10 away).
     b_out : float64 (K - 1, p)
         Start and result.
 
@@ -221,12 +249,13 @@ def multinomial_fit(X, y, rows, penalty, max_steps, L_out, b_out):
 
     Notes
     -----
-    Each step refactorises: k p^2 K (K - 1) / 4 + ((K - 1) p)^3 / 6 multiply-adds.
+    A Hessian costs k p^2 K (K - 1) / 4 + ((K - 1) p)^3 / 6 multiply-adds, a gradient 2 k p (K - 1):
+    the Hessian at hand serves as long as it makes the squared decrement fall to a twentieth, and is
+    made afresh for the last step. With ``known`` rows the first one takes the others alone.
     """
     classes, p = b_out.shape
     n = rows.shape[0]
     q = classes * p
-    H = np.empty((q, q))
     sums = np.empty((classes * (classes + 1) // 2, p * (p + 1) // 2))
     lanes = np.empty((p, LANES))
     eta = np.empty((classes, LANES))
@@ -234,39 +263,52 @@ def multinomial_fit(X, y, rows, penalty, max_steps, L_out, b_out):
     g = np.empty(q)
     step = np.empty(q)
     trial = np.empty((classes, p))
-    loss, all_clear = _gradient(X, y, rows, penalty, b_out, lanes, eta, probs, g)
-    for _ in range(max_steps):
-        if all_clear and penalty == 0.0:
+    loss, clear = _gradient(X, y, rows, penalty, b_out, lanes, eta, probs, g)
+    if known == 0:
+        H_out[:] = 0.0
+    _add_hessian(X, rows[known:], probs[known:], sums, H_out)
+    if _factorise(H_out, p, penalty, L_out) != 0:
+        return NOT_CONVERGED
+    fresh = True
+    last = np.inf
+    for _ in range(2 * max_steps):
+        if clear and penalty == 0.0:
             # Each row's own class beats all others together: there is no finite solution.
-            return NOT_CONVERGED
-        _hessian(X, rows, probs, penalty, sums, H)
-        if cholesky_into(H, L_out) != 0:
             return NOT_CONVERGED
         solve_into(L_out, g, step)
         decrement = 0.0
         for j in range(q):
             decrement += g[j] * step[j]
-        if decrement <= _DECREMENT * n:
+        converged = decrement <= _DECREMENT * n
+        if converged and fresh:
             if _reach(X, rows, step, classes) > _REACH:
                 return NOT_CONVERGED
             for c in range(classes):
                 for j in range(p):
                     b_out[c, j] += step[c * p + j]
             return CONVERGED
+        if not fresh and (converged or not decrement <= FALL * last):
+            H_out[:] = 0.0
+            _add_hessian(X, rows, probs, sums, H_out)
+            if _factorise(H_out, p, penalty, L_out) != 0:
+                return NOT_CONVERGED
+            fresh = True
+            last = np.inf
+            continue
+        last = decrement
         scale = 1.0
         for _halving in range(30):
             for c in range(classes):
                 for j in range(p):
                     trial[c, j] = b_out[c, j] + scale * step[c * p + j]
-            trial_loss, all_clear = _gradient(
-                X, y, rows, penalty, trial, lanes, eta, probs, g
-            )
+            trial_loss, clear = _gradient(X, y, rows, penalty, trial, lanes, eta, probs, g)
             # Near the solution the loss changes by less than its rounding.
             if trial_loss <= loss + 1e-12 * (1.0 + loss):
                 break
             scale *= 0.5
         b_out[:] = trial
         loss = trial_loss
+        fresh = False
     return NOT_CONVERGED
 
 
@@ -285,37 +327,27 @@ def multinomial_numerators(X, y, b, a, numerator_out):
     """
     n = y.shape[0]
     classes, p = b.shape
-    eta = np.empty((classes, BLOCK))
-    pull = np.empty((classes, BLOCK))
-    block = np.zeros((p, BLOCK))
-    for start in range(0, n, BLOCK):
-        eta[:] = 0.0
-        pull[:] = 0.0
-        for r in range(min(BLOCK, n - start)):
-            x = X[start + r]
-            for j in range(p):
-                block[j, r] = x[j]
-        for j in range(p):
-            column = block[j]
-            for k in range(classes):
-                bj = b[k, j]
-                aj = a[k, j]
-                for r in range(BLOCK):
-                    eta[k, r] += bj * column[r]
-                    pull[k, r] += aj * column[r]
-        for r in range(min(BLOCK, n - start)):
-            top = 0.0
-            for k in range(classes):
-                top = max(top, eta[k, r])
-            total = exp(-top)
-            mean = 0.0
-            for k in range(classes):
-                e = exp(eta[k, r] - top)
-                total += e
-                mean += e * pull[k, r]
+    rows = np.arange(n)
+    lanes = np.empty((p, LANES))
+    eta = np.empty((classes, LANES))
+    pull = np.empty((classes, LANES))
+    top = np.empty(LANES)
+    total = np.empty(LANES)
+    mean = np.empty(LANES)
+    for start in range(0, n, LANES):
+        stop = min(start + LANES, n)
+        _gather(X, rows, start, stop, lanes)
+        _predictors(lanes, b, eta)
+        _predictors(lanes, a, pull)
+        _shares(eta, top, total)
+        mean[:] = 0.0
+        for k in range(classes):
+            for r in range(LANES):
+                mean[r] += eta[k, r] * pull[k, r]
+        for r in range(stop - start):
             c = int(y[start + r])
             own = pull[c, r] if c < classes else 0.0
-            numerator_out[start + r] = own - mean / total
+            numerator_out[start + r] = own - mean[r]
 
 
 @inline
@@ -340,6 +372,18 @@ def _solve_general(M, r_out):
         for m in range(j + 1, size):
             r_out[j] -= M[j, m] * r_out[m]
         r_out[j] /= M[j, j]
+
+
+@inline
+def _add_forms(cells, first, products, forms_out):
+    """Add four products x_u x_v times their weights to the quadratic forms of all class pairs."""
+    p0, p1, p2, p3 = products[0], products[1], products[2], products[3]
+    for pair in range(forms_out.shape[0]):
+        w0, w1 = cells[first, pair], cells[first + 1, pair]
+        w2, w3 = cells[first + 2, pair], cells[first + 3, pair]
+        form = forms_out[pair]
+        for r in range(LANES):
+            form[r] += (w0 * p0[r] + w1 * p1[r]) + (w2 * p2[r] + w3 * p3[r])
 
 
 @kernel(types.void(MATRIX, VECTOR, ROWS, MATRIX, MATRIX, MATRIX, VECTOR_OUT))
@@ -367,7 +411,8 @@ def multinomial_influence(X, y, rows, b, a, H_inverse, influence_out):
     classes, p = b.shape
     pairs = classes * (classes + 1) // 2
     # x'A x is x'(A + A')x / 2: each block of H^-1 as the weights of x_u x_v with v <= u.
-    cells = np.empty((p * (p + 1) // 2, pairs))
+    # Rows of zeros after them, for they are taken four at a time.
+    cells = np.zeros((p * (p + 1) // 2 + 3, pairs))
     a_pair = 0
     for k in range(classes):
         for m in range(k + 1):
@@ -381,10 +426,12 @@ def multinomial_influence(X, y, rows, b, a, H_inverse, influence_out):
                 c += u + 1
             a_pair += 1
     lanes = np.empty((p, LANES))
-    product = np.empty(LANES)
+    products = np.empty((4, LANES))
     forms = np.empty((pairs, LANES))
     eta = np.empty((classes, LANES))
     pull = np.empty((classes, LANES))
+    top = np.empty(LANES)
+    total = np.empty(LANES)
     prob = np.empty(classes)
     M = np.empty((classes, classes))
     B = np.empty((classes, classes))
@@ -394,20 +441,21 @@ def multinomial_influence(X, y, rows, b, a, H_inverse, influence_out):
         _gather(X, rows, start, stop, lanes)
         _predictors(lanes, b, eta)
         _predictors(lanes, a, pull)
+        _shares(eta, top, total)
         forms[:] = 0.0
         c = 0
         for u in range(p):
             for v in range(u + 1):
-                for r in range(LANES):
-                    product[r] = lanes[u, r] * lanes[v, r]
-                for pair in range(pairs):
-                    weight = cells[c, pair]
-                    form = forms[pair]
-                    for r in range(LANES):
-                        form[r] += weight * product[r]
+                products[c % 4] = lanes[u] * lanes[v]
                 c += 1
+                if c % 4 == 0:
+                    _add_forms(cells, c - 4, products, forms)
+        if c % 4 > 0:
+            products[c % 4 :] = 0.0
+            _add_forms(cells, c - c % 4, products, forms)
         for r in range(stop - start):
-            _shares(eta, r, prob)
+            for k in range(classes):
+                prob[k] = eta[k, r]
             own = int(y[rows[start + r]])
             pair = 0
             for k in range(classes):
@@ -423,7 +471,7 @@ def multinomial_influence(X, y, rows, b, a, H_inverse, influence_out):
                 for k in range(classes):
                     M[k, m] = prob[k] * (B[k, m] - mean) + (1.0 if k == m else 0.0)
             _solve_general(M, r_own)
-            total = 0.0
+            change = 0.0
             for k in range(classes):
-                total += pull[k, r] * r_own[k]
-            influence_out[start + r] = total
+                change += pull[k, r] * r_own[k]
+            influence_out[start + r] = change

@@ -59,14 +59,18 @@ def ols_state(X, y, rows, ridge=0.0):
 def logistic_state(X, y, rows, ridge=0.0):
     p = X.shape[1]
     L, b = np.empty((p, p)), np.zeros(p)
-    status = logistic.logistic_fit(X, y, rows, ridge * len(rows), 40, L, b)
+    status = logistic.logistic_fit(
+        X, y, rows, 0, ridge * len(rows), 40, np.zeros_like(L), L, b
+    )
     return status, L, b
 
 
 def multinomial_state(X, y, rows, n_classes, ridge=0.0):
     size = (n_classes - 1) * X.shape[1]
     L, b = np.empty((size, size)), np.zeros((n_classes - 1, X.shape[1]))
-    status = multinomial.multinomial_fit(X, y, rows, ridge * len(rows), 40, L, b)
+    status = multinomial.multinomial_fit(
+        X, y, rows, 0, ridge * len(rows), 40, np.zeros_like(L), L, b
+    )
     return status, L, b
 
 
@@ -203,7 +207,8 @@ def test_warm_start_reaches_the_same_optimum():
     rows = some_rows(len(y), 110)
     _, _, cold = logistic_state(X, y, rows)
     L, warm = np.empty((5, 5)), logistic_state(X, y, rows[:90], 0.01)[2]
-    assert logistic.logistic_fit(X, y, rows, 0.0, 40, L, warm) == logistic.CONVERGED
+    status = logistic.logistic_fit(X, y, rows, 0, 0.0, 40, np.zeros_like(L), L, warm)
+    assert status == logistic.CONVERGED
     np.testing.assert_allclose(warm, cold, rtol=1e-11)
 
 

@@ -42,8 +42,10 @@ class State:
         Lower Cholesky factor of the Hessian.
     rows : int64 (k,)
     ridge : float
-    gram : tuple of float64 (p, p) and (p,), optional
-        OLS only: X'X (lower triangle) and X'y.
+    gram : float64 (c p, c p)
+        X'X, or the Hessian of the rows' loss without the penalty; lower triangle.
+    product : float64 (p,), optional
+        OLS only: X'y.
     """
 
     contrasts: FloatArray
@@ -51,7 +53,8 @@ class State:
     factor: FloatArray
     rows: IntArray
     ridge: float
-    gram: tuple[FloatArray, FloatArray] | None
+    gram: FloatArray
+    product: FloatArray | None
 
 
 class Engine:
@@ -94,53 +97,55 @@ class Engine:
             None where no finite unique fit was found (rank loss, separation).
         """
         rows = np.ascontiguousarray(rows, dtype=np.int64)
+        gram = np.zeros((self.contrasts * self.p, self.contrasts * self.p))
         if self.design.task == "regression":
-            gram = np.zeros((self.p, self.p)), np.zeros(self.p)
-            return self._fit_ols(rows, rows, gram, ridge)
-        return self._fit_newton(rows, ridge, start)
+            return self._fit_ols(rows, rows, gram, np.zeros(self.p), ridge)
+        return self._fit_newton(rows, 0, gram, ridge, start)
 
     def grow(self, state: State, new_rows: IntArray, *, ridge: float = 0.0) -> State | None:
         """Fit the state's rows and ``new_rows`` together, incrementally; None as for ``fit``."""
         rows = np.concatenate([state.rows, new_rows])
-        if state.gram is not None:
-            gram = state.gram[0].copy(), state.gram[1].copy()
-            return self._fit_ols(rows, new_rows, gram, ridge)
-        return self._fit_newton(rows, ridge, state)
+        gram = state.gram.copy()
+        if state.product is not None:
+            return self._fit_ols(rows, new_rows, gram, state.product.copy(), ridge)
+        return self._fit_newton(rows, len(state.rows), gram, ridge, state)
 
     def _fit_ols(
-        self, rows: IntArray, new: IntArray, gram: tuple[FloatArray, FloatArray], ridge: float
+        self, rows: IntArray, new: IntArray, gram: FloatArray, product: FloatArray, ridge: float
     ) -> State | None:
         from inconvenient.kernels.ols import ols_add, ols_refine, ols_solve
 
         X, y = self.design.X, self.design.y
-        ols_add(X, y, new, 1.0, *gram)
+        ols_add(X, y, new, 1.0, gram, product)
         factor, b = np.empty((self.p, self.p)), np.empty(self.p)
         penalty = ridge * len(rows)
-        if ols_solve(*gram, penalty, factor, b) != 0:
+        if ols_solve(gram, product, penalty, factor, b) != 0:
             return None
-        if (factor.diagonal() ** 2 < _REFINED * gram[0].diagonal()).any():
+        if (factor.diagonal() ** 2 < _REFINED * gram.diagonal()).any():
             ols_refine(X, y, rows, penalty, factor, b)
-        return State(b[None, :], b[:, None], factor, rows, ridge, gram)
+        return State(b[None, :], b[:, None], factor, rows, ridge, gram, product)
 
-    def _fit_newton(self, rows: IntArray, ridge: float, start: State | None) -> State | None:
+    def _fit_newton(
+        self, rows: IntArray, known: int, gram: FloatArray, ridge: float, start: State | None
+    ) -> State | None:
+        """Fit rows, the first ``known`` of which ``gram`` holds at the coefficients of ``start``."""
         from inconvenient.kernels.linalg import CONVERGED
 
         X, y = self.design.X, self.design.y
-        size = self.contrasts * self.p
         b = np.zeros((self.contrasts, self.p)) if start is None else start.contrasts.copy()
-        factor = np.empty((size, size))
+        factor = np.empty_like(gram)
         penalty = ridge * len(rows)
         if self.contrasts == 1:
             from inconvenient.kernels.logistic import logistic_fit
 
-            status = logistic_fit(X, y, rows, penalty, _MAX_STEPS, factor, b[0])
+            status = logistic_fit(X, y, rows, known, penalty, _MAX_STEPS, gram, factor, b[0])
         else:
             from inconvenient.kernels.multinomial import multinomial_fit
 
-            status = multinomial_fit(X, y, rows, penalty, _MAX_STEPS, factor, b)
+            status = multinomial_fit(X, y, rows, known, penalty, _MAX_STEPS, gram, factor, b)
         if status != CONVERGED:
             return None
-        return State(b, self.reported(b), factor, rows, ridge, None)
+        return State(b, self.reported(b), factor, rows, ridge, gram, None)
 
     def reported(self, contrasts: FloatArray) -> FloatArray:
         """Map contrasts (c, p) to reported coefficients (p, C)."""
