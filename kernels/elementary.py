@@ -27,7 +27,7 @@ def _float_of_bits(bits):
 if not config.DISABLE_JIT:
 
     @intrinsic
-    def _float_of_bits(typing_context, bits):  # noqa: F811
+    def _float_of_bits(typing_context, bits):
         """Return the float64 that has the bits of an int64."""
 
         def generate(context, builder, signature, arguments):

@@ -9,9 +9,9 @@ from .elementary import exp, expit, log
 from .jit import MATRIX, MATRIX_OUT, ROWS, VECTOR, VECTOR_OUT, inline, kernel
 from .linalg import (
     CONVERGED,
+    FALL,
     FEW,
     LANES,
-    FALL,
     NOT_CONVERGED,
     add_weighted_gram,
     cholesky_into,

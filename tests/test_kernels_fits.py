@@ -59,9 +59,7 @@ def ols_state(X, y, rows, ridge=0.0):
 def logistic_state(X, y, rows, ridge=0.0):
     p = X.shape[1]
     L, b = np.empty((p, p)), np.zeros(p)
-    status = logistic.logistic_fit(
-        X, y, rows, 0, ridge * len(rows), 40, np.zeros_like(L), L, b
-    )
+    status = logistic.logistic_fit(X, y, rows, 0, ridge * len(rows), 40, np.zeros_like(L), L, b)
     return status, L, b
 
 
