@@ -38,8 +38,8 @@ BLOCK = 128
 #: Rows whose leverages are computed side by side.
 LANES = 32
 
-#: A Hessian of earlier coefficients serves Newton's method as long as the squared decrement falls to
-#: this share with every step: a gradient costs a tenth of a Hessian or less.
+#: A Hessian of earlier coefficients serves Newton's method as long as the squared decrement falls
+#: to this share with every step: a gradient costs a tenth of a Hessian or less.
 FALL = 0.05
 
 #: Status of a fit by Newton's method.

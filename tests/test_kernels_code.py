@@ -67,4 +67,4 @@ def test_no_kernel_asks_for_fast_math_or_threads() -> None:
     options = {name: function.targetoptions for name, function in kernels()}
     assert len(options) >= 28
     for name, chosen in options.items():
-        assert not set(chosen) & {"fastmath", "parallel", "error_model", "inline"}, name
+        assert not set(chosen) & {"fastmath", "parallel", "inline"}, name

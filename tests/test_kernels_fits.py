@@ -13,7 +13,15 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.linear_model import LogisticRegression
 
 import naive
-from inconvenient.kernels import elementary, linalg, logistic, multinomial, ols, ranking
+from inconvenient.kernels import (
+    elementary,
+    linalg,
+    logistic,
+    multinomial,
+    multinomial_influence,
+    ols,
+    ranking,
+)
 
 RIDGES = [0.0, 0.01]
 
@@ -326,12 +334,12 @@ def test_multinomial_influence(ridge):
         t = np.zeros((2, 5))
         t[:, j] = np.eye(2, 3)[:, c] - 1 / 3
         a, got = solve(L, t), np.empty(len(joining))
-        multinomial.multinomial_influence(X, y, joining, b, a, H_inverse, got)
+        multinomial_influence.multinomial_influence(X, y, joining, b, a, H_inverse, got)
         # As for two classes.
         atol = 1e-9 * np.abs(expected[:, j, c]).max()
         np.testing.assert_allclose(got, expected[:, j, c], rtol=1e-8, atol=atol)
         numerators = np.empty(178)
-        multinomial.multinomial_numerators(X, y, b, a, numerators)
+        multinomial_influence.multinomial_numerators(X, y, b, a, numerators)
         P = naive.probabilities(X, b.T)[:, :2]
         own = np.eye(3)[codes][:, :2]
         np.testing.assert_allclose(
@@ -350,7 +358,7 @@ def test_two_class_multinomial_is_logistic():
     linalg.inverse(L2, H_inverse)
     joining = np.arange(160)
     logistic.logistic_influence(X, y, joining, b, a, L, got)
-    multinomial.multinomial_influence(X, 1 - y, joining, b2, a[None], H_inverse, got2)
+    multinomial_influence.multinomial_influence(X, 1 - y, joining, b2, a[None], H_inverse, got2)
     np.testing.assert_allclose(got, got2, rtol=1e-8, atol=1e-14)
 
 

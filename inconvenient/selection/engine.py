@@ -128,7 +128,7 @@ class Engine:
     def _fit_newton(
         self, rows: IntArray, known: int, gram: FloatArray, ridge: float, start: State | None
     ) -> State | None:
-        """Fit rows, the first ``known`` of which ``gram`` holds at the coefficients of ``start``."""
+        """Fit rows; ``gram`` holds the first ``known`` of them at the coefficients of ``start``."""
         from inconvenient.kernels.linalg import CONVERGED
 
         X, y = self.design.X, self.design.y
@@ -188,7 +188,7 @@ class Engine:
         elif self.contrasts == 1:
             from inconvenient.kernels.logistic import logistic_numerators as kernel
         else:
-            from inconvenient.kernels.multinomial import multinomial_numerators as kernel
+            from inconvenient.kernels.multinomial_influence import multinomial_numerators as kernel
         out = np.empty(self.n)
         X, y = self.design.X, self.design.y
         b, a = (state.contrasts[0], a[0]) if self.contrasts == 1 else (state.contrasts, a)
@@ -209,7 +209,7 @@ class Engine:
             from inconvenient.kernels.logistic import logistic_influence as kernel
         else:
             from inconvenient.kernels.linalg import inverse
-            from inconvenient.kernels.multinomial import multinomial_influence as kernel
+            from inconvenient.kernels.multinomial_influence import multinomial_influence as kernel
 
             factor = np.empty_like(state.factor)
             inverse(state.factor, factor)
