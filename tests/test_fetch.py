@@ -358,7 +358,7 @@ INDICES = {
         "is no index",
     ),
     "the user's own": (
-        json.dumps({"version": 1, "outs": [{"path": "own", "md5": BIG, "size": 1}]}).encode(),
+        json.dumps({"version": 1, "outs": [{"path": "datasets", "md5": BIG, "size": 1}]}).encode(),
         "is no index",
     ),
     "no hash": (

@@ -1,17 +1,21 @@
-"""``inconvenient data add``: datasets from OpenML, Kaggle and TALENT, one or a whole suite."""
+"""``inconvenient data add``: own tables, and datasets from OpenML, Kaggle and TALENT."""
 
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from inconvenient.cli.output import AsJson, print_json, print_table, waiting
+from inconvenient.cli.tables import Decimal, Na, Sheet, Text, entry_of, is_table, reading
 from inconvenient.errors import InconvenientError, InputError, MissingDependencyError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from inconvenient.data import Dataset
 
 __all__ = ["add", "print_suite"]
 
@@ -22,7 +26,10 @@ _ENOUGH = 3
 def add(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="openml:NUMBER, kaggle:OWNER/NAME/FILE.csv or talent:NAME."),
+        typer.Argument(
+            help="A table (CSV, Excel, ARFF, Parquet or Feather file), or openml:NUMBER, "
+            "kaggle:OWNER/NAME/FILE.csv or talent:NAME."
+        ),
     ] = None,
     suite: Annotated[
         str | None, typer.Option(help="All of a suite: paper, or openml:NUMBER of a suite there.")
@@ -42,19 +49,51 @@ def add(
     drop_rare: Annotated[
         bool, typer.Option("--drop-rare", help="Leave out classes of fewer than five rows.")
     ] = False,
-    again: Annotated[
-        bool, typer.Option("--again", help="Fetch anew what is here already.")
-    ] = False,
+    again: Annotated[bool, typer.Option("--again", help="Replace what is here already.")] = False,
     archive: Annotated[
         str | None, typer.Option(help="The TALENT archive, a path or address.")
     ] = None,
+    called: Annotated[
+        str | None,
+        typer.Option("--name", help="Of a table as a dataset; that of its file by default."),
+    ] = None,
+    groups: Annotated[
+        str | None, typer.Option(help="Column of a table that holds clusters of rows.")
+    ] = None,
+    entry: Annotated[
+        Path | None,
+        typer.Option(help="YAML file that says this of a table; that beside it by default."),
+    ] = None,
+    na: Na = None,
+    text: Text = None,
+    decimal: Decimal = None,
+    sheet: Sheet = None,
     as_json: AsJson = False,
 ) -> None:
-    """Fetch datasets from OpenML, Kaggle or TALENT and keep them (extra `sources`)."""
+    """Keep a table as a dataset, or fetch one from OpenML, Kaggle or TALENT (extra `sources`)."""
     from inconvenient.data.remote import add_dataset, is_remote
     from inconvenient.data.sources_web import UnreachableError
 
-    wanted: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in names or []]
+    if names and len(names) == 1 and not is_remote(names[0]) and is_table(names[0]):
+        said = {**entry_of(names[0], entry), **reading(na, text, decimal, sheet)}
+        if missing_target != "raise":
+            said["missing_target"] = missing_target
+        mine = add_dataset(
+            names[0],
+            target=target,
+            name=called,
+            task=task,
+            drop=tuple(drop or ()),
+            groups=groups,
+            again=again,
+            entry=said,
+        )
+        if as_json:
+            print_json({"added": [_facts(mine)], "failed": {}})
+        else:
+            _say(mine)
+        return
+    wanted: list[tuple[str, dict[str, Any]]] = [(given, {}) for given in names or []]
     if suite is not None:
         if target is not None or task is not None or drop:
             raise InputError("--target, --task and --drop are for one dataset, not for a --suite")
@@ -92,19 +131,32 @@ def add(
                 break
             continue
         silent = 0
-        facts: dict[str, Any] = {"name": name, "task": dataset.task, "target": dataset.target}
-        facts |= {"rows": len(dataset), "features": len(dataset.features), "hash": dataset.hash}
-        done.append(facts)
+        done.append(_facts(dataset))
         if not as_json:
-            typer.echo(
-                f"{name}: {len(dataset)} rows, {len(dataset.features)} features, target "
-                f"{dataset.target} ({dataset.task}); load it with ic.load_dataset({name!r})"
-            )
+            _say(dataset)
     if as_json:
         print_json({"added": done, "failed": failed})
     if failed:
         typer.echo(f"{len(done)} of {len(wanted)} datasets were added", err=True)
         raise typer.Exit(1)
+
+
+def _facts(dataset: Dataset) -> dict[str, Any]:
+    facts: dict[str, Any] = {"name": dataset.name, "task": dataset.task, "target": dataset.target}
+    return facts | {
+        "rows": len(dataset),
+        "features": len(dataset.features),
+        "hash": dataset.hash,
+    }
+
+
+def _say(dataset: Dataset) -> None:
+    gone = dataset.dropped_rows
+    left = f", {gone} without a target left out" if gone else ""
+    typer.echo(
+        f"{dataset.name}: {len(dataset)} rows{left}, {len(dataset.features)} features, target "
+        f"{dataset.target} ({dataset.task}); load it with ic.load_dataset({dataset.name!r})"
+    )
 
 
 def _members(suite: str) -> list[tuple[str, dict[str, Any]]]:

@@ -15,6 +15,7 @@ from inconvenient.cli.output import (
     records,
     waiting,
 )
+from inconvenient.cli.tables import Decimal, Na, Sheet, Text, reading
 from inconvenient.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ app = typer.Typer(help="Make, list and show shifts.", no_args_is_help=True)
 
 @app.command("make")
 def make(
-    table: Annotated[Path, typer.Argument(help="A CSV or Parquet file.")],
+    table: Annotated[Path, typer.Argument(help="A CSV, Parquet, Feather, Excel or ARFF file.")],
     target: Annotated[str, typer.Option(help="The column to predict.")],
     operation: Annotated[str, typer.Option(help="flip, amplify or attenuate.")] = "flip",
     feature: Annotated[
@@ -64,6 +65,10 @@ def make(
     missing_target: Annotated[
         str, typer.Option(help="Rows without a target: raise, or drop.")
     ] = "raise",
+    na: Na = None,
+    text: Text = None,
+    decimal: Decimal = None,
+    sheet: Sheet = None,
     seed: Annotated[int, typer.Option(help="Of the first rows and of the uniform samples.")] = 0,
     out: Annotated[
         Path | None, typer.Option(help="Where to write the rows, .csv or .parquet.")
@@ -84,7 +89,7 @@ def make(
         raise InputError("--level needs --feature, got none; name the column of the level")
     bent = (feature, level) if feature is not None and level is not None else feature
     where = _destination(table, operation, feature or bin_, out, force)
-    frame = read_table(table)
+    frame = read_table(table, **reading(na, text, decimal, sheet))
     left_out = tuple(drop or ())
     # Checked under its own names first, so that a message speaks of the column the user knows.
     dataset = prepare_table(

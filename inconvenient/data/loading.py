@@ -14,8 +14,9 @@ import pandas as pd
 
 from inconvenient.config import checkouts, user_folder
 from inconvenient.data.dataset import Dataset
+from inconvenient.data.kept import GROUP_COLUMN, added_facts, is_remote, list_added
 from inconvenient.data.paper import read_paper
-from inconvenient.data.remote import added_facts, is_remote, list_added, load_remote
+from inconvenient.data.remote import load_remote
 from inconvenient.errors import InputError, NotAvailableError
 from inconvenient.store import read_frame
 
@@ -30,9 +31,6 @@ __all__ = [
 
 CATALOGUE = "catalogue.parquet"
 CATALOGUE_HASH = "catalogue.sha256"
-
-#: Holds the cluster codes in a dataset's file.
-GROUP_COLUMN = "__group__"
 
 _WAY_OUT = (
     "run `inconvenient fetch`, in a checkout `dvc pull data.dvc`, or `inconvenient data build` to "
@@ -107,7 +105,7 @@ def list_datasets(*, suite: str | None = None) -> pd.DataFrame:
     -------
     DataFrame
         One row per dataset: name, task, rows, features, classes, domain, family, source, licence,
-        flags, target, group_column. Those added from OpenML, Kaggle or TALENT come last.
+        flags, target, group_column. Those that the user added come last.
 
     Raises
     ------
@@ -138,9 +136,9 @@ def load_dataset(name: str) -> Dataset:
     Parameters
     ----------
     name : str
-        As in :func:`list_datasets`; or "openml:NUMBER", "kaggle:OWNER/NAME/FILE.csv" or
-        "talent:NAME", which is fetched first if it is not here yet, see
-        :func:`inconvenient.add_dataset`.
+        As in :func:`list_datasets`, "own:NAME" for an own table; or "openml:NUMBER",
+        "kaggle:OWNER/NAME/FILE.csv" or "talent:NAME", which is fetched first if it is not here
+        yet, see :func:`inconvenient.add_dataset`.
 
     Returns
     -------

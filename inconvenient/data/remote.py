@@ -1,13 +1,12 @@
-"""Datasets that a user adds from OpenML, Kaggle or TALENT: fetched once, kept, then local."""
+"""Datasets that a user adds, an own table or one of OpenML, Kaggle or TALENT: kept, then local."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import hashlib
-import re
+import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,78 +17,75 @@ from inconvenient.config import user_folder
 from inconvenient.data.columns import closest
 from inconvenient.data.dataset import Dataset
 from inconvenient.data.frames import as_frame
+from inconvenient.data.kept import (
+    KINDS,
+    added_facts,
+    is_added,
+    is_remote,
+    keep,
+    load_added,
+    parts_of,
+)
+from inconvenient.data.own import own_name, own_table, read_entry
 from inconvenient.data.paper import read_slot
 from inconvenient.data.preparation import prepare_table
-from inconvenient.errors import ConfigError, InputError, NotAvailableError
-from inconvenient.store import frame_bytes, read_frame, write_atomic
+from inconvenient.errors import InputError
 
-__all__ = [
-    "KINDS",
-    "add_dataset",
-    "added_facts",
-    "is_added",
-    "is_remote",
-    "list_added",
-    "load_remote",
-    "suite_datasets",
-]
+__all__ = ["KINDS", "add_dataset", "is_added", "is_remote", "load_remote", "suite_datasets"]
 
-#: Kinds of sources by the prefix of their names, and how such a name goes on.
-KINDS = {"openml": "NUMBER", "kaggle": "OWNER/NAME/FILE.csv", "talent": "NAME"}
-
-_FACTS = (
-    "name", "title", "task", "target", "classes", "rows", "features", "description",
-    "target_description", "feature_descriptions", "dropped_columns", "dropped_rows",
-    "dropped_classes", "licence", "source", "checksum", "notes", "sha256",
-)  # fmt: skip
 # Classes under so many rows cannot be predicted.
 _RARE = 5
 _DATE = "days since 1970-01-01"
 
 
-def is_remote(name: str) -> bool:
-    """Tell whether a name is one of a source on the network, as openml:40945 is."""
-    return name.partition(":")[0] in KINDS and ":" in name
-
-
 def add_dataset(
-    name: str,
+    source: Any,
     *,
     target: str | None = None,
+    name: str | None = None,
     task: str | None = None,
     drop: Sequence[str] = (),
+    groups: str | None = None,
     missing_target: str = "raise",
     drop_rare: bool = False,
     again: bool = False,
     archive: str | None = None,
+    entry: Mapping[str, Any] | str | os.PathLike[str] | None = None,
 ) -> Dataset:
-    """Fetch a dataset from OpenML, Kaggle or TALENT and keep it; later loads need no network.
+    """Keep an own table, or one of OpenML, Kaggle or TALENT, as a dataset that loads by name.
 
     Parameters
     ----------
-    name : str
-        "openml:40945" (id), "kaggle:owner/name/file.csv" or "talent:NAME".
+    source : path, DataFrame or str
+        An own table, as a file (CSV, Excel, ARFF, Parquet, Feather) or in memory; or
+        "openml:40945" (id), "kaggle:owner/name/file.csv" or "talent:NAME", fetched once.
     target : str, optional
-        The column to predict; what the source names by default.
+        The column to predict; what the entry or the source names by default.
+    name : str, optional
+        Of an own table, which loads as "own:<name>"; that of its file by default.
     task : {"regression", "binary", "multiclass"}, optional
         By default that of the source, or told from the target.
     drop : sequence of str
         Columns to leave out, beside those that the source marks.
+    groups : str, optional
+        Column of clusters of an own table, which then is no feature.
     missing_target : {"raise", "drop"}
         What to do with rows without a target.
     drop_rare : bool
-        Leave out the rows of classes that have fewer than five.
+        Leave out the rows of classes that have fewer than five; not of an own table.
     again : bool
-        Fetch anew what is there already.
+        Replace what is there already.
     archive : str, optional
         Path or address of the TALENT archive; $INCONVENIENT_TALENT by default.
+    entry : mapping or path of a YAML file, optional
+        What there is to say of an own table, see :func:`inconvenient.data.own.read_entry`.
 
     Returns
     -------
     Dataset
-        Without what the source marks as an id or to be ignored, and without constant columns;
-        dates are days since 1970-01-01. It lies in ``$INCONVENIENT_HOME/datasets`` as Parquet
-        with a YAML file of facts.
+        Of an own table, what :func:`prepare_table` makes of it; else without what the source marks
+        as an id or to be ignored, without constant columns, and with dates as days since
+        1970-01-01. It lies in ``$INCONVENIENT_HOME/datasets`` as Parquet with a YAML file of facts.
 
     Raises
     ------
@@ -101,7 +97,17 @@ def add_dataset(
     MissingDependencyError
         If the source's client is not installed.
     """
-    kind, item = _parts(name)
+    if not (isinstance(source, str) and is_remote(source)):
+        goal = {"target": target, "task": task, "drop": drop, "groups": groups}
+        return _add_own(source, name, again, entry, missing_target=missing_target, **goal)
+    if name is not None or groups is not None or entry is not None:
+        raise InputError(f"name, groups and entry are for an own table, not for {source}")
+    name = source
+    kind, item = parts_of(name)
+    if kind == "own":
+        raise InputError(
+            f"{name} is a dataset that is there or not; to add a table, pass its file or the table"
+        )
     if is_added(name) and not again:
         facts = added_facts(name)
         other = target is not None and target != facts["target"]
@@ -116,16 +122,32 @@ def add_dataset(
     table = _read(kind, item, downloads, archive)
     options = _Options(target, task, tuple(drop), missing_target, drop_rare)
     dataset, facts = _prepared(name, table, options)
-    text = [c for c in dataset.frame.columns if dataset.frame[c].dtype.kind not in "bif"]
-    content = frame_bytes(dataset.frame.astype(dict.fromkeys(text, object)))
-    facts["sha256"] = hashlib.sha256(content).hexdigest()
-    # The facts come last: a dataset is there once they are.
-    _place(name, ".yaml").unlink(missing_ok=True)
-    write_atomic(_place(name, ".parquet"), content)
-    write_atomic(_place(name, ".yaml"), _yaml({key: facts[key] for key in _FACTS}))
+    keep(name, dataset, facts)
     if kind != "talent":
         shutil.rmtree(downloads, ignore_errors=True)
     return load_remote(name)
+
+
+def _add_own(
+    table: Any,
+    name: str | None,
+    again: bool,
+    entry: Mapping[str, Any] | str | os.PathLike[str] | None,
+    **goal: Any,
+) -> Dataset:
+    said = read_entry(entry) if isinstance(entry, str | os.PathLike) else dict(entry or {})
+    full = own_name(table, name or said.get("name"))
+    dataset, facts = own_table(table, name=full, entry=said, **goal)
+    if is_added(full) and not again:
+        if added_facts(full)["checksum"] != facts["checksum"]:
+            raise InputError(
+                f"{full} is there already with other content; pass again=True (--again) to replace "
+                "it, or another name (name=..., --name)"
+            )
+        if not said:  # nothing new, and the texts may have been edited in its file
+            return load_added(full)
+    keep(full, dataset, facts)
+    return load_added(full)
 
 
 def load_remote(name: str) -> Dataset:
@@ -133,90 +155,17 @@ def load_remote(name: str) -> Dataset:
 
     Raises
     ------
+    InputError
+        If it would be an own table, and is not here.
     NotAvailableError
         If its files are damaged, or it is absent and the source cannot be reached.
     """
-    _parts(name)
-    if not is_added(name):
-        return add_dataset(name)
-    facts = added_facts(name)
-    path = _place(name, ".parquet")
-    way_out = f"run `inconvenient data add {name} --again`"
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise NotAvailableError(f"{path} is needed and absent; {way_out}") from error
-    digest = hashlib.sha256(content).hexdigest()
-    if digest != facts["sha256"]:
-        raise NotAvailableError(
-            f"{path} is damaged: its SHA-256 is {digest[:12]}..., {path.with_suffix('.yaml').name} "
-            f"says {facts['sha256'][:12]}...; {way_out}"
-        )
-    frame = read_frame(content)
-    text = [column for column in frame.columns if frame[column].dtype == object]
-    frame = frame.assign(**{c: frame[c].where(frame[c].notna(), np.nan) for c in text})
-    return Dataset(
-        name=name,
-        frame=frame,
-        target=facts["target"],
-        task=facts["task"],
-        classes=tuple(facts["classes"]),
-        description=facts["description"],
-        target_description=facts["target_description"],
-        feature_descriptions=dict(facts["feature_descriptions"]),
-        family=name,
-        source=facts["source"],
-        licence=facts["licence"],
-        hash=digest,
-        dropped_rows=int(facts["dropped_rows"]),
-    )
-
-
-def is_added(name: str) -> bool:
-    """Tell whether a dataset of a source is here already."""
-    return _place(name, ".yaml").is_file()
-
-
-def added_facts(name: str) -> dict[str, Any]:
-    """Return what the file of facts of a dataset that was added says."""
-    import yaml
-
-    path = _place(name, ".yaml")
-    try:
-        facts = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        raise NotAvailableError(
-            f"{path} cannot be read; run `inconvenient data add {name} --again`"
-        ) from error
-    if not isinstance(facts, dict) or set(facts) != set(_FACTS):
-        raise ConfigError(
-            f"{path} must have exactly the keys {', '.join(_FACTS)}; "
-            f"run `inconvenient data add {name} --again`"
-        )
-    return facts
-
-
-def list_added() -> pd.DataFrame:
-    """Return one row per dataset that was added, as :func:`inconvenient.data.list_datasets`."""
-    folder = user_folder() / "datasets"
-    rows = []
-    for kind in KINDS:
-        for path in sorted((folder / kind).rglob("*.yaml")):
-            name = f"{kind}:{path.relative_to(folder / kind).as_posix().removesuffix('.yaml')}"
-            facts = added_facts(name)
-            rows.append(
-                {
-                    **{key: facts[key] for key in ("name", "task", "rows", "features")},
-                    "classes": len(facts["classes"]),
-                    "domain": "added",
-                    "family": "",
-                    **{key: facts[key] for key in ("source", "licence")},
-                    "flags": "",
-                    "target": facts["target"],
-                    "group_column": "",
-                }
-            )
-    return pd.DataFrame(rows)
+    parts_of(name)
+    if is_added(name):
+        return load_added(name)
+    if name.startswith("own:"):
+        raise InputError(f"there is no {name}; add its table with `inconvenient data add FILE`")
+    return add_dataset(name)
 
 
 def suite_datasets(item: str) -> list[tuple[str, dict[str, Any]]]:
@@ -246,23 +195,6 @@ class _Options:
     drop: tuple[str, ...]
     missing_target: str
     drop_rare: bool
-
-
-def _parts(name: str) -> tuple[str, str]:
-    """Return kind and item of a name that can also be a path within a folder."""
-    kind, _, item = name.partition(":")
-    parts = item.split("/")
-    if kind not in KINDS or not item:
-        forms = ", ".join(f"{kind}:{form}" for kind, form in KINDS.items())
-        raise InputError(f"a dataset of a source is named {forms}, got {name!r}")
-    if any(part in ("", ".", "..") or "\0" in part or "\\" in part for part in parts):
-        raise InputError(f"{name!r} names no dataset; it must read {kind}:{KINDS[kind]}")
-    return kind, item
-
-
-def _place(name: str, suffix: str) -> Path:
-    kind, item = _parts(name)
-    return user_folder() / "datasets" / kind / (item + suffix)
 
 
 def _read(kind: str, item: str, folder: Path, archive: str | None) -> Any:
@@ -388,11 +320,3 @@ def _days(column: pd.Series, is_date: bool) -> pd.Series | None:
         return None
     days = (times - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
     return pd.Series(days.to_numpy(dtype=np.float64), index=column.index)
-
-
-def _yaml(facts: dict[str, Any]) -> bytes:
-    import yaml
-
-    text = yaml.safe_dump(facts, sort_keys=False, allow_unicode=True, width=100)
-    # YAML reads other line ends than \n back as one.
-    return re.sub(r"\r\n?", "\n", text).encode("utf-8")

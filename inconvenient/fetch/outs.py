@@ -37,6 +37,8 @@ INDEX = "index.json"
 #: Folder of the repository that holds the objects.
 STORE = "dvc-store"
 _VERSION = 1
+# Folders beside the published ones, where a user's datasets lie.
+_USERS = {"datasets", "downloads"}
 _OBJECT = re.compile(r"[0-9a-f]{32}(\.dir)?")
 
 
@@ -161,7 +163,7 @@ def _safe(path: str) -> bool:
     """Tell whether a path that came from elsewhere stays inside, and is no file of the user's."""
     parts = PurePosixPath(path).parts
     inside = bool(parts) and not path.startswith("/") and "\\" not in path
-    return inside and parts[0] != "own" and not any(part.startswith(".") for part in parts)
+    return inside and parts[0] not in _USERS and not any(part.startswith(".") for part in parts)
 
 
 def files_of(out: Out, listing: bytes) -> dict[str, str]:
