@@ -74,6 +74,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         kind = "application/json" if path.startswith("/api/v1/") and kind[0] == "a" else kind
         if path.endswith((".csv", "download_dataset", "DownloadDataset")):
             kind = "application/octet-stream"
+        tag = f'"{hashlib.md5(server.files[path]).hexdigest()}"'
+        if self.headers.get("If-Range", tag) != tag:
+            wanted = ""
         start = int(wanted.removeprefix("bytes=").rstrip("-")) if wanted and server.ranges else 0
         # Half of what is left, and then the connection breaks.
         sent = content[start:]
@@ -199,7 +202,8 @@ def add_openml_suite(server: Server, number: int, tasks: list[tuple[int, int, st
         '<oml:input name="estimation_procedure">1</oml:input>'
         f'<oml:input name="source_data">{did}</oml:input>'
         f'<oml:input name="target_feature">{target}</oml:input>'
-        '<oml:quality name="NumberOfFeatures">5.0</oml:quality></oml:task>'
+        '<oml:quality name="NumberOfFeatures">5.0</oml:quality>'
+        '<oml:quality name="NumberOfInstances">150.0</oml:quality></oml:task>'
         for task, did, target, kind in tasks
     )
     asked = ",".join(str(task[0]) for task in tasks)

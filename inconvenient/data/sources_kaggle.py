@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import threading
 import time
@@ -146,7 +147,7 @@ def _client(what: str, folder: Path) -> Iterator[Any]:
     login = "log in first (KAGGLE_API_TOKEN, or ~/.kaggle/kaggle.json from the account page)"
     with _ONE_AT_A_TIME, _environment("KAGGLEHUB_CACHE", str(folder / "client")):
         try:
-            with patient(kaggle_http_client):
+            with patient(kaggle_http_client), _quiet(logging.getLogger("kagglehub")):
                 yield kagglehub
         except InconvenientError:
             raise
@@ -177,6 +178,17 @@ def _client(what: str, folder: Path) -> Iterator[Any]:
         except (ValueError, KeyError) as error:
             reason = f"its answer cannot be read ({type(error).__name__})"
             raise unreachable("Kaggle", what, reason) from error
+
+
+@contextlib.contextmanager
+def _quiet(logger: logging.Logger) -> Iterator[None]:
+    """Keep a client from printing on stdout, where a command's result goes."""
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 @contextlib.contextmanager

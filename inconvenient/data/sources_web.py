@@ -142,6 +142,7 @@ def patient(module: Any) -> Iterator[list[int]]:
     import requests
 
     statuses: list[int] = []
+    answers: list[Any] = []
 
     class Session(requests.Session):
         def send(self, request: Any, **options: Any) -> Any:
@@ -149,6 +150,7 @@ def patient(module: Any) -> Iterator[list[int]]:
             statuses.append(0)
             answer = super().send(request, **options)
             statuses[-1] = answer.status_code
+            answers.append(answer)
             return answer
 
     stand_in = types.ModuleType("requests")
@@ -160,6 +162,8 @@ def patient(module: Any) -> Iterator[list[int]]:
         yield statuses
     finally:
         module.requests = own
+        for answer in answers:
+            answer.close()  # one that broke off would keep its socket
 
 
 def download(url: str, path: Path, *, host: str, what: str, md5: str = "") -> None:
