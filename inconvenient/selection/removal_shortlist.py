@@ -14,16 +14,17 @@ from inconvenient.selection.removal_models import LeastSquares
 
 __all__ = ["Shortlist", "listed", "pays"]
 
-# Tables from this many rows on; steps that a list is made for, and its rows.
+# Tables from this many rows on; steps that a first list is made for, at least and at most, and the
+# rows of a list.
 _ROWS = 2_000
-_STEPS = 48
+_STEPS, _LEAST, _MOST = 48, 16, 64
 _LENGTH = 1_024
 # Leverages are computed afresh once they may have grown by this factor.
 _GROWTH = 8.0
 # What a list allows for them to grow while it serves.
 _GROWING = 1.5
 # How many steps a list must have served, if the next one is to be worth its making.
-_WORTH = 4
+_WORTH = 12
 
 
 def pays(state: Removal, most: int) -> TypeGuard[LeastSquares]:
@@ -52,8 +53,9 @@ class Shortlist:
     A list is made for some steps: for every row the largest gain that it can have while u = H^-1 t
     and the coefficients b stay within some distance of where they are (Cauchy and Schwarz); the
     1,024 rows of the largest bounds are listed. As long as that distance is kept and the best
-    listed row gains more than every bound outside, no row outside can be better. Making a list
-    takes about 6 n p multiply-adds, a step 1,024 p.
+    listed row gains more than every bound outside, no row outside can be better. A list that
+    serves for less than half its steps has the next one made for fewer. Making a list takes about
+    6 n p multiply-adds, a step 1,024 p.
     """
 
     def __init__(self, state: LeastSquares, sign: float) -> None:
@@ -68,7 +70,7 @@ class Shortlist:
         self._hat, self._length = state._hat, np.empty(len(state.gone))
         row_norms(self._blocks, self._length)
         self._growth = 1.0
-        self._served = _WORTH
+        self._steps, self._served = _STEPS, _STEPS - 1
         self._rows = np.empty(0, dtype=np.int64)
 
     def fill(self) -> bool:
@@ -82,6 +84,10 @@ class Shortlist:
         n = len(gone)
         if self._served < _WORTH or self._growth > _GROWTH:
             return False
+        if self._served < self._steps // 2:
+            self._steps = max(_LEAST, self._steps // 2)
+        elif self._served >= self._steps:
+            self._steps = min(_MOST, self._steps + self._steps // 4)
         self._served = 0
         pull, residual, fitted = np.empty(n), np.empty(n), np.empty(n)
         row_products(self._blocks, self._u, pull)
@@ -98,7 +104,7 @@ class Shortlist:
         x = self._blocks[best // BLOCK, :, best % BLOCK].copy()
         v = np.empty(p)
         symmetric_product(self._inverse, x, v)
-        reach = _STEPS * math.sqrt(dot(v, v)) / max(1.0 - self._growth * self._hat[best], 0.5)
+        reach = self._steps * math.sqrt(dot(v, v)) / max(1.0 - self._growth * self._hat[best], 0.5)
         self._by = reach * abs(float(pull[best])), reach * abs(float(residual[best]))
         bounds = np.empty(n)
         removal_bounds(
@@ -138,15 +144,18 @@ class Shortlist:
         self._state.followed(row, self._b)
         return row
 
+    @property
+    def worth(self) -> bool:
+        """Whether the last list served for enough steps."""
+        return self._served >= _WORTH
+
 
 def listed(state: LeastSquares, sign: float) -> Iterator[int]:
     """Remove the best row, again and again, for as long as short lists are worth their making."""
     while True:
         shortlist = Shortlist(state, sign)
-        served = 0
         while shortlist.fill():
             while (i := shortlist.step()) is not None:
-                served += 1
                 yield i
-        if served < _STEPS:
+        if not shortlist.worth:
             return
