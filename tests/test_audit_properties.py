@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -209,6 +210,67 @@ def test_more_subsets_never_need_more_rows(seed, n, task):
         last = found
     pd.testing.assert_frame_equal(frame, kept[0])
     pd.testing.assert_series_equal(target, kept[1])
+
+
+def smallest_by_trying_all(X, y, goal, most, fit):
+    """The least number of rows without which a goal holds, or None; ``fit`` gives b and t."""
+    n = len(y)
+    b, t, critical = fit(X, y)
+    for k in range(1, most + 1):
+        for rows in itertools.combinations(range(n), k):
+            left = np.setdiff1d(np.arange(n), rows)
+            found = fit(X[left], y[left])
+            if found is None:
+                continue
+            after, t, critical = found
+            if {
+                "flip": after * b < 0,
+                "halve": after / b <= 0.5,
+                "double": after / b >= 2.0,
+                "insignificant": abs(t) < critical,
+            }[goal]:
+                return k
+    return None
+
+
+def naive_t(X, y):
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    A = np.column_stack([np.ones(len(y)), Z])
+    b = naive.ols(A, y)[1]
+    critical = scipy.stats.t.ppf(0.975, len(y) - A.shape[1])
+    return b / X[:, 0].std(), b / naive.ols_errors(A, y)[0][1], critical
+
+
+def naive_logit(X, y):
+    if y.min() == y.max():
+        return None
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    A = np.column_stack([np.ones(len(y)), Z])
+    if naive.separable(A, y.astype(int), 2):
+        return None
+    b = naive.logistic(A, y)
+    share = 1 / (1 + np.exp(-A @ b))
+    error = np.sqrt(np.linalg.inv((A.T * share * (1 - share)) @ A)[1, 1])
+    return b[1] / X[:, 0].std(), b[1] / error, scipy.stats.norm.ppf(0.975)
+
+
+@given(SEEDS, st.sampled_from(["flip", "halve", "double", "insignificant"]))
+@FEW
+def test_what_is_called_exhaustive_is_the_least_of_all_subsets(seed, goal):
+    X, y = drawn(seed, 11, 2)
+    found = audited(frame_of(X), y, feature="x0", goals=goal, task="regression", max_rows=4)[goal]
+    assume(found.proof != "none needed")
+    assert found.k == smallest_by_trying_all(X, y, goal, 4, naive_t)
+    assert found.at_least == (5 if found.k is None else found.k)
+
+
+@given(SEEDS, st.sampled_from(["flip", "halve", "double", "insignificant"]))
+@settings(FEW, max_examples=10)
+def test_the_same_for_two_classes(seed, goal):
+    X, y = drawn(seed, 16, 2, "binary")
+    found = audited(frame_of(X), y, feature="x0", goals=goal, task="binary", max_rows=2)[goal]
+    assume(found.proof != "none needed")
+    assert found.k == smallest_by_trying_all(X, y, goal, 2, naive_logit)
 
 
 @given(SEEDS, st.integers(12, 40), st.sampled_from(["regression", "binary"]))
