@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import os
 import shutil
+import urllib.parse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -118,7 +119,9 @@ def add_dataset(
                 "pass again=True (--again) to replace it"
             )
         return load_remote(name)
-    downloads = user_folder() / "downloads" / kind / ("" if kind == "talent" else item)
+    downloads = user_folder() / "downloads" / kind
+    if kind != "talent":  # whose archive stays for the next dataset
+        downloads /= urllib.parse.quote(item, safe=" ")
     table = _read(kind, item, downloads, archive)
     options = _Options(target, task, tuple(drop), missing_target, drop_rare)
     dataset, facts = _prepared(name, table, options)

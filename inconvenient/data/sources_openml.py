@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import re
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -171,6 +172,8 @@ def _client(what: str, folder: Path) -> Iterator[Any]:
     except ImportError as error:
         raise missing("openml") from error
     folder.mkdir(parents=True, exist_ok=True)
+    # A description of an earlier run may name a file that was replaced meanwhile.
+    shutil.rmtree(folder / "client", ignore_errors=True)
     settings = openml.config
     with _ONE_AT_A_TIME, patient(calls) as statuses:
         before = settings.get_config_as_dict()
