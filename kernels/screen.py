@@ -39,8 +39,9 @@ def column_ranges(X, low_out, high_out):
     X : float64 (n, p)
     low_out, high_out : float64 (p,)
     """
-    low_out[:] = X[0]
-    high_out[:] = X[0]
+    for j in range(X.shape[1]):
+        low_out[j] = X[0, j]
+        high_out[j] = X[0, j]
     for i in range(X.shape[0]):
         x = X[i]
         for j in range(X.shape[1]):
