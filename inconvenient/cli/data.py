@@ -117,6 +117,14 @@ def verify(
         raise typer.Exit(1)
 
 
+@app.command("croissant")
+def croissant(folder: Folder = None) -> None:
+    """Write croissant.json, the metadata of the datasets for other tools; `build` does, too."""
+    from inconvenient.data.croissant import write_croissant
+
+    typer.echo(str(write_croissant(_folder(folder))))
+
+
 @app.command("index")
 def index() -> None:
     """Write dvc-store/index.json, by which `inconvenient fetch` finds what is published."""

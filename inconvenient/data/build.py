@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from inconvenient.data.checking import kinds
+from inconvenient.data.croissant import write_croissant
 from inconvenient.data.entries import Entry, entry_names, read_entries
 from inconvenient.data.leaks import find_leaks, unanswered
 from inconvenient.data.loading import CATALOGUE, CATALOGUE_HASH, GROUP_COLUMN, catalogue
@@ -30,9 +31,9 @@ def build(
     Parameters
     ----------
     folder : path
-        Gets one ``<name>.parquet`` per dataset, ``catalogue.parquet`` and, with the hash of the
-        latter in the format of sha256sum, ``catalogue.sha256``. Rows of other datasets are kept
-        from a catalogue that is there.
+        Gets one ``<name>.parquet`` per dataset, ``catalogue.parquet``, with the hash of the
+        latter in the format of sha256sum ``catalogue.sha256``, and ``croissant.json``. Rows of
+        other datasets are kept from a catalogue that is there.
     names : sequence of str, optional
         All of the catalogue by default; only the entries of these are read.
 
@@ -77,6 +78,7 @@ def build(
     write_atomic(target / CATALOGUE, content)
     line = f"{hashlib.sha256(content).hexdigest()}  {CATALOGUE}\n"
     write_atomic(target / CATALOGUE_HASH, line.encode("ascii"))
+    write_croissant(target)
     return list(entries)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from inconvenient.data.croissant import CROISSANT, croissant_bytes
 from inconvenient.data.leaks import find_leaks, unanswered
 from inconvenient.data.loading import CATALOGUE, CATALOGUE_HASH, catalogue, read_dataset
 from inconvenient.errors import NotAvailableError
@@ -55,7 +56,10 @@ def verify(folder: str | Path) -> list[str]:
             problems.append(f"{path.name}: its columns are not those of the catalogue")
         if len(frame) != row["rows"]:
             problems.append(f"{path.name}: {len(frame)} rows, the catalogue says {row['rows']}")
-    known = {CATALOGUE, CATALOGUE_HASH, *(f"{name}.parquet" for name in table["name"])}
+    path = place / CROISSANT
+    if not problems and path.is_file() and path.read_bytes() != croissant_bytes(place):
+        problems.append(f"{CROISSANT}: not of this catalogue; run `inconvenient data croissant`")
+    known = {CATALOGUE, CATALOGUE_HASH, CROISSANT, *(f"{name}.parquet" for name in table["name"])}
     stray = sorted(p.name for p in place.iterdir() if p.name not in known)
     problems += [f"{name}: not in the catalogue" for name in stray if not name.startswith(".")]
     return problems
