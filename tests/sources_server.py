@@ -156,8 +156,8 @@ def add_openml(server: Server, number: int, **changes: Any) -> str:
 
     Changes go to the description; ``file`` replaces the data, ``kinds`` data types by column.
     """
-    description = json.loads(_recorded(number, "api-v1-jd-"))
-    features = json.loads(_recorded(number, "api-v1-jdf-"))
+    description = json.loads(_recorded(number, f"api-v1-jd-{number}"))
+    features = json.loads(_recorded(number, f"api-v1-jdf-{number}"))
     content = changes.pop("file", None) or _recorded(number, "data-v1-dl-")
     kinds = changes.pop("kinds", {})
     for feature in features["data_features"]["feature"]:

@@ -299,6 +299,20 @@ def test_the_file_that_is_no_arff(server) -> None:
         ic.load_dataset("openml:61")
 
 
+def test_a_sparse_file(server) -> None:
+    rows = "".join(f"{{0 {j % 9},1 b,2 {j}}}\n{{1 c}}\n" for j in range(1, 60))
+    head = "@relation s\n@attribute n numeric\n@attribute c {a,b,c}\n@attribute y numeric\n@data\n"
+    file = (head + rows + "{2 3,0 ?}\n").encode()
+    md5 = hashlib.md5(file).hexdigest()
+    add_openml(
+        server, 561, file=file, md5_checksum=md5, format="Sparse_ARFF", default_target_attribute="y"
+    )
+    frame = ic.load_dataset("openml:561").frame
+    assert frame.iloc[:2].to_numpy().tolist() == [[1, "b", 1], [0, "c", 0]]
+    assert frame["c"].iloc[-1] == "a"
+    assert frame["n"].isna().sum() == 1
+
+
 def test_an_address_that_is_none(server) -> None:
     add_openml(server, 61, url="file:///etc/hostname")
     with pytest.raises(InputError, match=r"must have an address with http or https"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import importlib
 import re
 import shutil
 import threading
@@ -225,7 +226,10 @@ def _with_dates_as_text(file: Path) -> Path:
 def _frame(described: Any, file: Path, what: str) -> pd.DataFrame:
     described.data_file = str(file)
     try:
-        data = described.get_data(include_row_id=True, include_ignore_attribute=True)[0]
+        if described.format.lower() == "sparse_arff":
+            data = _dense(file)
+        else:
+            data = described.get_data(include_row_id=True, include_ignore_attribute=True)[0]
     # The parser's errors and the client's have no base but Exception.
     except Exception as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -235,13 +239,24 @@ def _frame(described: Any, file: Path, what: str) -> pd.DataFrame:
     return pd.DataFrame({str(name): _plain(data[name]) for name in data.columns})
 
 
+def _dense(file: Path) -> pd.DataFrame:
+    """Return a sparse file with every value; the client reads those without categories alone."""
+    arff = importlib.import_module("arff")  # the client's parser
+    with open(file, encoding="utf-8") as lines:
+        content = arff.load(lines, return_type=arff.LOD)
+    columns = {}
+    for j, (name, kind) in enumerate(content["attributes"]):
+        # What is left out is 0; of categories, the first.
+        absent = kind[0] if isinstance(kind, list) else 0.0
+        columns[name] = [row.get(j, absent) for row in content["data"]]
+    return pd.DataFrame(columns)
+
+
 def _plain(column: pd.Series) -> pd.Series:
     """Return a column without the client's types: categories as text, small integers as int64."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         values = column.astype(object)
         return values.where(values.isna(), values.map(str)).astype(object)
-    if isinstance(column.dtype, pd.SparseDtype):
-        return pd.Series(column.to_numpy(dtype=float), index=column.index)
     if pd.api.types.is_integer_dtype(column.dtype):
         return column.astype("int64")
     return column
