@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import importlib
 import re
 import shutil
 import threading
@@ -14,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 
+from inconvenient.data.arff import read_arff
 from inconvenient.data.sources import RawTable
 from inconvenient.data.sources_web import (
     ATTEMPTS,
@@ -227,7 +227,8 @@ def _frame(described: Any, file: Path, what: str) -> pd.DataFrame:
     described.data_file = str(file)
     try:
         if described.format.lower() == "sparse_arff":
-            data = _dense(file)
+            # The client reads those without categories alone.
+            data = read_arff(file, file.read_bytes())
         else:
             data = described.get_data(include_row_id=True, include_ignore_attribute=True)[0]
     # The parser's errors and the client's have no base but Exception.
@@ -237,19 +238,6 @@ def _frame(described: Any, file: Path, what: str) -> pd.DataFrame:
             f"OpenML's file of {what} is no ARFF that can be read: {reason}"
         ) from error
     return pd.DataFrame({str(name): _plain(data[name]) for name in data.columns})
-
-
-def _dense(file: Path) -> pd.DataFrame:
-    """Return a sparse file with every value; the client reads those without categories alone."""
-    arff = importlib.import_module("arff")  # the client's parser
-    with open(file, encoding="utf-8") as lines:
-        content = arff.load(lines, return_type=arff.LOD)
-    columns = {}
-    for j, (name, kind) in enumerate(content["attributes"]):
-        # What is left out is 0; of categories, the first.
-        absent = kind[0] if isinstance(kind, list) else 0.0
-        columns[name] = [row.get(j, absent) for row in content["data"]]
-    return pd.DataFrame(columns)
 
 
 def _plain(column: pd.Series) -> pd.Series:
