@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
 import sys
 
 import numpy as np
@@ -12,7 +13,7 @@ from sources_server import Server, add_openml, add_openml_suite, quick, serving
 
 import inconvenient as ic
 from inconvenient.data import sources_web
-from inconvenient.errors import InputError, MissingDependencyError, NotAvailableError
+from inconvenient.errors import InputError, MissingDependencyError, NotAvailableError, StoreError
 
 openml = pytest.importorskip("openml", reason="the extra `sources` is not installed")
 __all__ = ["quick"]
@@ -223,6 +224,30 @@ def test_a_download_goes_on_in_the_next_run(server, quick) -> None:
     ic.load_dataset("openml:3")
     assert next(wanted for place, wanted in server.asked if place == path).startswith("bytes=2")
     assert not list((quick / "downloads").rglob("*.part"))
+
+
+def test_a_full_disk_is_no_fault_of_the_network(server, quick) -> None:
+    add_openml(server, 61)
+    folder = quick / "downloads/openml/61"
+    folder.mkdir(parents=True)
+    (folder / "61.arff.part").symlink_to("/dev/full")
+    with pytest.raises(StoreError, match=r"61.arff.part had to be written, but: No space left"):
+        ic.load_dataset("openml:61")
+
+
+def test_two_processes_fetch_once(server, quick) -> None:
+    path = add_openml(server, 61)
+    code = (
+        f"import openml, inconvenient as ic; openml.config.server = {openml.config.server!r}; "
+        "print(ic.load_dataset('openml:61').hash)"
+    )
+    runs = [
+        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    said = {run.communicate(timeout=60)[0] for run in runs}
+    assert len(said) == 1
+    assert [place for place, _ in server.asked].count(path) == 1
 
 
 def test_a_wrong_checksum_is_refused(server, quick) -> None:

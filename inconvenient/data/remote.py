@@ -122,12 +122,16 @@ def add_dataset(
     downloads = user_folder() / "downloads" / kind
     if kind != "talent":  # whose archive stays for the next dataset
         downloads /= urllib.parse.quote(item, safe=" ")
-    table = _read(kind, item, downloads, archive)
-    options = _Options(target, task, tuple(drop), missing_target, drop_rare)
-    dataset, facts = _prepared(name, table, options)
-    keep(name, dataset, facts)
-    if kind != "talent":
-        shutil.rmtree(downloads, ignore_errors=True)
+    from inconvenient.data.sources_web import locked
+
+    with locked(downloads):
+        if again or not is_added(name):  # by another process meanwhile
+            table = _read(kind, item, downloads, archive)
+            options = _Options(target, task, tuple(drop), missing_target, drop_rare)
+            dataset, facts = _prepared(name, table, options)
+            keep(name, dataset, facts)
+        if kind != "talent":
+            shutil.rmtree(downloads, ignore_errors=True)
     return load_remote(name)
 
 

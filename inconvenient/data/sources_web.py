@@ -9,6 +9,7 @@ import hashlib
 import http.client
 import os
 import re
+import ssl
 import time
 import types
 import urllib.error
@@ -24,6 +25,7 @@ from inconvenient.errors import (
     InputError,
     MissingDependencyError,
     NotAvailableError,
+    StoreError,
 )
 
 __all__ = [
@@ -31,6 +33,7 @@ __all__ = [
     "UnreachableError",
     "column_texts",
     "download",
+    "locked",
     "md5_of",
     "missing",
     "patient",
@@ -45,6 +48,8 @@ ATTEMPTS = 3
 PAUSE = 1.0
 
 _PIECE = 1 << 20
+# What a connection raises; any other OSError comes from the disk.
+_NETWORK = (urllib.error.URLError, ConnectionError, TimeoutError, ssl.SSLError)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -187,6 +192,8 @@ def download(url: str, path: Path, *, host: str, what: str, md5: str = "") -> No
         If the server has no such file or the address is none.
     NotAvailableError
         If the server cannot be reached, fails, falls silent, or sends another file than expected.
+    StoreError
+        If the file cannot be written.
 
     Notes
     -----
@@ -214,9 +221,14 @@ def download(url: str, path: Path, *, host: str, what: str, md5: str = "") -> No
                 elif error.code < 500 and error.code not in (408, 429):
                     break
                 continue
-            except (OSError, http.client.HTTPException) as error:
+            except (*_NETWORK, http.client.HTTPException) as error:
                 reason = unreachable(host, what, _fault(error))
                 continue
+            except OSError as error:
+                raise StoreError(
+                    f"{part} had to be written, but: {error.strerror}; free some space, or set "
+                    "INCONVENIENT_HOME to a folder that can be written"
+                ) from error
             found = md5_of(part) if md5 else ""
             if found == md5:
                 os.replace(part, path)
@@ -231,6 +243,18 @@ def download(url: str, path: Path, *, host: str, what: str, md5: str = "") -> No
                 break
         assert reason is not None
         raise reason
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Make a folder, and keep other processes that ask for it waiting."""
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _fault(error: Exception) -> str:
