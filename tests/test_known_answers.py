@@ -228,6 +228,8 @@ def test_rank_loss_is_never_a_flip_of_housing_prices(feature, max_subsets):
         b = naive.ols(A[left], target[left])[X.columns.get_loc(feature)]
         assert entry.coefficient_after == pytest.approx(b, rel=1e-8)
     assert found["flip"].coefficient_after * found.coefficient < 0
+    # Greedy on the coefficient itself needs 441 for zn; 286 are known to do.
+    assert found["flip"].k <= (316 if feature == "zn" else 453)
 
 
 @pytest.mark.jit

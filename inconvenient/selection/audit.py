@@ -127,8 +127,9 @@ def audit(
     Notes
     -----
     Greedy removal with a refit after every row, by the exact influence of leaving it out for OLS,
-    e_j'A^-1 x_i r_i / (1 - h_i), and by one Newton step for two classes; then swaps that try to do
-    with a row fewer; then all subsets, where they are few. A single two-valued feature with an
+    e_j'A^-1 x_i r_i / (1 - h_i), and by one Newton step for two classes; to flip an OLS coefficient
+    of a small table also by the influence on its numerator; then swaps that try to do with a row
+    fewer; then all subsets, where they are few. A single two-valued feature with an
     intercept is solved exactly for "flip", "halve" and "double". Every coefficient and error
     reported comes from an independent fit from scratch, which refuses rows without which the
     design loses rank, a column becomes constant, or the classes are separable; their relative

@@ -12,7 +12,14 @@ from inconvenient.errors import InputError
 from inconvenient.selection.removal import CLASSICAL, COEFFICIENT, HC1, Removal, Table
 from inconvenient.selection.removal_fit import Refit, critical_t, refit
 from inconvenient.selection.removal_models import open_state
-from inconvenient.selection.removal_search import Goal, best_subset, exchange, greedy, two_groups
+from inconvenient.selection.removal_search import (
+    Goal,
+    best_subset,
+    exchange,
+    greedy,
+    greedy_numerator,
+    two_groups,
+)
 
 __all__ = ["GOALS", "AuditEntry", "Auditor"]
 
@@ -183,11 +190,30 @@ class Auditor:
                 break
         return found
 
+    def _by_numerator(self, goal: Goal, rows: IntArray | None) -> IntArray | None:
+        """Return the first confirmed prefix of the other greedy order that is shorter, or None."""
+        order: list[int] = []
+        state = self._state(goal.kind).copy()
+        most, refused = self._most if rows is None else len(rows) - 1, 0
+        for i, value in greedy_numerator(state, goal.direction, most):
+            order.append(i)
+            if goal.met(value, state.left):
+                found = np.array(order, dtype=np.int64)
+                if self._confirms(goal, found):
+                    return found
+                refused += 1
+                if refused >= _REFUSALS:
+                    break
+        return None
+
     def _improved(self, goal: Goal, rows: IntArray | None) -> AuditEntry:
         exact = two_groups(self._table, goal)
         if exact is not None and 0 < len(exact) <= self._most and self._confirms(goal, exact):
             return self._entry(goal, exact, len(exact), "exact")
         state = self._state(goal.kind)
+        if goal.name == "flip":
+            shorter = self._by_numerator(goal, rows)
+            rows = rows if shorter is None else shorter
         for _ in range(_ROUNDS if rows is not None else 0):
             better = exchange(state, rows, goal) if rows is not None and len(rows) > 1 else None
             if better is None or not self._confirms(goal, better):

@@ -10,6 +10,7 @@ from inconvenient.selection.removal import (
     CLASSICAL,
     COEFFICIENT,
     HC1,
+    ROOM,
     FloatArray,
     Removal,
     Table,
@@ -122,6 +123,20 @@ class LeastSquares(Removal):
                 robust = values / np.sqrt(np.where(squared > 0.0, squared, np.nan))
             values = np.where(values == np.inf, np.inf, robust)
         return values
+
+    def numerators_after(self) -> FloatArray:
+        """Return t'b / t'H^-1 t once each row has left, too, float64 (n,).
+
+        That is the sum of z r over the column's part z outside the others and the residuals r of
+        a fit without it: the coefficient's numerator, whose denominator is the sum of z^2. NaN
+        for rows that are gone or may carry the rank alone.
+        """
+        self.refresh()
+        room = 1.0 - self._hat
+        room[self.gone | (room < ROOM)] = np.nan
+        b = dot(self._target, self._b)
+        after = b - self._pull * self._residual / room
+        return np.asarray(after / (self._variance + self._pull * self._pull / room))
 
     def _meat_after(self, critical: float) -> FloatArray:
         """Return the sum of pull^2 residual^2 over the rows left once each row has gone."""

@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from inconvenient.selection.removal import COEFFICIENT, Removal, Table
+from inconvenient.selection.removal_models import LeastSquares
 from inconvenient.selection.removal_shortlist import listed, pays
 
-__all__ = ["Goal", "best_subset", "exchange", "greedy", "two_groups"]
+__all__ = ["Goal", "best_subset", "exchange", "greedy", "greedy_numerator", "two_groups"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -89,6 +90,36 @@ def greedy(state: Removal, direction: float, most: int) -> Iterator[tuple[int, f
                     break
             done += 1
             yield i, state.value()
+
+
+def greedy_numerator(state: Removal, direction: float, most: int) -> Iterator[tuple[int, float]]:
+    """Remove the row that moves the numerator of an OLS coefficient furthest, again and again.
+
+    Parameters
+    ----------
+    state, direction, most
+        As for :func:`greedy`. Nothing is removed for other models, nor where the steps would take
+        more than 2e8 multiply-adds.
+
+    Yields
+    ------
+    (int, float)
+        The row and the value without it.
+
+    Notes
+    -----
+    A coefficient flips with its numerator. Greedy on the coefficient also removes rows for their
+    part in the denominator, and where few rows carry a column needs many more of them.
+    """
+    if not isinstance(state, LeastSquares) or most * state.table.X.size > _WORK:
+        return
+    for _ in range(most):
+        after = direction * state.numerators_after()
+        after[np.isnan(after)] = -math.inf
+        i = int(np.argmax(after))
+        if not after[i] > -math.inf or not state.remove(i):
+            return
+        yield i, state.value()
 
 
 def _best(state: Removal, direction: float) -> tuple[int, float]:
