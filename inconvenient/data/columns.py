@@ -74,7 +74,11 @@ def is_numeric(series: pd.Series) -> bool:
 def gaps(series: pd.Series, *, name: str, role: str) -> npt.NDArray[np.bool_]:
     """Return where a column has no value, bool (n,); InputError on a signalling NaN."""
     try:
-        return series.isna().to_numpy()
+        missing: npt.NDArray[np.bool_] = series.isna().to_numpy()
+        if series.dtype.kind == "f" and not isinstance(series.dtype, np.dtype):
+            # Arrow's and pandas' own floats tell NaN from a gap; here it is one.
+            missing = missing | np.isnan(series.to_numpy(dtype=np.float64, na_value=np.nan))
+        return missing
     except decimal.InvalidOperation as error:
         raise InputError(
             f"{role} {name!r} holds signalling NaN, which nothing can be compared with; "
@@ -124,6 +128,9 @@ class _Gate:
 
     def clean(self, series: pd.Series) -> pd.Series:
         dtype: Any = series.dtype
+        if isinstance(dtype, np.dtype) and not dtype.isnative:
+            values = series.to_numpy().astype(dtype.newbyteorder("="))
+            return self.clean(pd.Series(values, index=series.index))
         if isinstance(dtype, pd.SparseDtype):
             return self.clean(pd.Series(np.asarray(series), index=series.index))
         if isinstance(dtype, pd.CategoricalDtype):

@@ -58,7 +58,17 @@ def as_frame(X: Any) -> pd.DataFrame:
     if any(type(name) is not str for name in frame.columns):
         frame = frame.copy(deep=False)
         frame.columns = pd.Index(names)
-    return frame
+    return _native(frame)
+
+
+def _native(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the frame with numbers in this machine's byte order, the only one pandas can take."""
+    foreign: dict[str, Any] = {
+        str(name): dtype.newbyteorder("=")
+        for name, dtype in frame.dtypes.items()
+        if isinstance(dtype, np.dtype) and not dtype.isnative
+    }
+    return frame.astype(foreign) if foreign else frame
 
 
 def _frame_of(X: Any) -> pd.DataFrame:
