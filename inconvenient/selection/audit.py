@@ -132,8 +132,9 @@ def audit(
     fewer; then all subsets, where they are few. A single two-valued feature with an
     intercept is solved exactly for "flip", "halve" and "double". Every coefficient and error
     reported comes from an independent fit from scratch, which refuses rows without which the
-    design loses rank, a column becomes constant, or the classes are separable; their relative
-    error is at most 1e-9 for any design that is not refused as collinear (1e-7 for a t where
+    design loses rank, a column becomes constant, or the classes are separable; on
+    hostile tables that are not refused as collinear, the worst rounding error measured is under
+    1e-9 of the coefficient or, if that is larger, of its standard error (1e-7 of a t where
     residuals are 1e-9 of the target). Greedy takes about n p operations a row, a tenth of it for
     the coefficient of 2,000 rows or more. Memory is the table, about twice while the design is
     built, and a few copies of it during a fit.
