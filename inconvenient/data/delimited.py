@@ -74,7 +74,8 @@ def read_delimited(file: Path, raw: bytes, separator: str, wishes: Wishes) -> An
     if raw.isspace() or not raw:
         raise InputError(f"{file} is empty; a table needs a header and rows")
     try:
-        raw.decode("utf-8")
+        if not raw.isascii():  # some ten times faster than decoding
+            raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise _undecodable(file, raw, separator, error.start) from error
     if b"\0" in raw:
