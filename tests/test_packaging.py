@@ -207,3 +207,37 @@ def test_a_plain_install_has_the_command(plain: dict[str, Path]) -> None:
         assert re.search(rf"\b{command}\b", usage), usage
     where = run(plain["command"], "doctor", "--help", cwd=plain["folder"])
     assert "Usage" in where
+
+
+FETCHED = """
+import inconvenient as ic
+from inconvenient.errors import NotAvailableError
+
+try:
+    ic.list_datasets()
+except NotAvailableError as error:
+    print("inconvenient fetch" in str(error))
+else:
+    listed = ic.list_shifts()
+    shift = ic.load_shift(listed["shift_id"].iloc[0])
+    X, y = shift.train()
+    print(len(ic.load_dataset(shift.dataset)) > len(X) == len(y) == shift.size)
+"""
+
+
+def test_a_plain_install_fetches_data_and_shifts(root: Path, plain: dict[str, Path]) -> None:
+    home = {**os.environ, "INCONVENIENT_HOME": str(plain["folder"] / "home")}
+    commands = [
+        (plain["python"], "-I", "-W", "error", "-c", FETCHED),
+        (plain["command"], "fetch", "--from", root),
+        (plain["python"], "-I", "-W", "error", "-c", FETCHED),
+    ]
+    said = []
+    for command in commands:
+        done = subprocess.run(
+            list(map(str, command)), cwd=plain["folder"], env=home, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        said.append(done.stdout.splitlines())
+    assert said[0] == said[2] == ["True"]
+    assert said[1][-1].endswith(f"MB from {root / 'dvc-store'}")
