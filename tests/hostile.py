@@ -160,13 +160,18 @@ def _arrow(values: list[Any], kind: Any) -> Callable[[np.ndarray], Any]:
     return make
 
 
-def hostile_columns() -> dict[str, Callable[[np.ndarray], Any]]:
-    """Return makers of columns by name; each takes codes (n,), which say which rows are alike."""
+Columns = dict[str, Callable[[np.ndarray], Any]]
+
+
+def hostile_columns() -> tuple[Columns, Columns]:
+    """Return makers of columns by name, of those that can be used and those that cannot.
+
+    Each takes codes (n,), which say which rows are alike.
+    """
     import pyarrow as pa
 
     inf, nan = np.inf, np.nan
-    columns: dict[str, Callable[[np.ndarray], Any]] = {
-        # what can be used
+    usable: Columns = {
         "floats": lambda c: c * 1.7 + 0.1,
         "codes": lambda c: c % 4,
         "float16": lambda c: (c % 7).astype(np.float16),
@@ -212,7 +217,8 @@ def hostile_columns() -> dict[str, Callable[[np.ndarray], Any]]:
         "arrow large text": _arrow(["a", "b", None], pa.large_string()),
         "arrow decimal": _arrow([decimal.Decimal("1.25"), None], pa.decimal128(10, 2)),
         "arrow null": _arrow([None], pa.null()),
-        # what cannot, or only as text
+    }
+    refused: Columns = {
         "infinite": lambda c: np.where(c % 11 == 3, inf, c),
         "minus infinite": _of([-inf, 1.0, None], "Float64"),
         "huge": lambda c: c * 1e150,
@@ -252,10 +258,10 @@ def hostile_columns() -> dict[str, Callable[[np.ndarray], Any]]:
         "signalling NaN": _objects([decimal.Decimal("sNaN"), 1.0]),
         "decimal infinity": _objects([decimal.Decimal("Infinity"), 1.0]),
     }
-    return columns
+    return usable, refused
 
 
-HOSTILE = hostile_columns()
+USABLE, REFUSED = hostile_columns()
 
 INDEXES: dict[str, Callable[[int], pd.Index]] = {
     "range": pd.RangeIndex,

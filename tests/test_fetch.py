@@ -57,7 +57,6 @@ def publish(checkout: Path, content: dict[str, dict[str, bytes]]) -> Path:
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("INCONVENIENT_SOURCE", raising=False)
-    monkeypatch.setattr(bringing, "_PAUSE", 0.01)
     publish(tmp_path / "checkout", CONTENT)
     return tmp_path / "checkout"
 
@@ -65,6 +64,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("INCONVENIENT_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(bringing, "_PAUSE", 0.01)
     return tmp_path / "home"
 
 
