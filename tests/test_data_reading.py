@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from inconvenient.data import prepare_table, read_table
 from inconvenient.errors import InputError, MissingDependencyError
@@ -227,6 +229,11 @@ NUMERALS: dict[str, tuple[str, dict[str, Any], list[Any]]] = {
     "a comma as told": ("a;b\n1,234;x\n2,345;y\n", {"decimal": ","}, [1.234, 2.345]),
     "a point as told": ("a;b\n1,234;x\n2,345;y\n", {"decimal": "."}, [1234, 2345]),
     "points as told": ("a;b\n1.234;x\n2.345;y\n", {"decimal": ","}, [1234, 2345]),
+    "percent": ("a,b\n12 %,x\n2.5%,y\n", {}, [12.0, 2.5]),
+    "a currency": ('a,b\n"$1,234",x\n$56,y\n', {}, [1234, 56]),
+    "a currency behind": ("a;b\n1.234,5 €;x\n2 €;y\n", {}, [1234.5, 2.0]),
+    "two currencies": ("a,b\n$12,x\n€56,y\n", {}, ["$12", "€56"]),
+    "a long minus": ("a,b\n\u22125,x\n6,y\n", {}, [-5, 6]),
     "exponents": ("a;b\n1,5e3;x\n2,5E-1;y\n", {}, [1500.0, 0.25]),
     "text as told": ("a,b\n007,x\n1.50,y\n", {"text": ["a"]}, ["007", "1.50"]),
     "levels of digits": ("a,b\n1,x\n2,y\n3+,z\n", {}, ["1", "2", "3+"]),
@@ -463,3 +470,24 @@ def test_arff_that_cannot_be_used(case: str, tmp_path: Path) -> None:
         read(tmp_path, raw, "t.arff")
     with pytest.raises(InputError, match="line 1: no UTF-8"):
         read(tmp_path, b"% \xff\n", "t.arff")
+
+
+# How a number may be written: between thousands, and before the fraction.
+STYLES = [("", "."), (",", "."), (" ", "."), ("'", "."), ("", ","), (".", ","), ("\u202f", ",")]
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(
+    cents=st.lists(st.integers(-(10**11), 10**11), min_size=2, max_size=30),
+    style=st.sampled_from(STYLES),
+    told=st.booleans(),
+)
+def test_numbers_come_back(
+    cents: list[int], style: tuple[str, str], told: bool, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    between, sign = style
+    cells = [f"{c / 100:,.2f}".translate({44: between, 46: sign}) for c in cents]
+    path = tmp_path_factory.mktemp("numbers") / "t.csv"
+    path.write_text("\n".join(["a;b", *(f"{cell};x" for cell in cells)]), encoding="utf-8")
+    frame = read_table(path, decimal=sign if told else None)
+    assert frame["a"].tolist() == [c / 100 for c in cents]

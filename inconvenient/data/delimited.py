@@ -283,6 +283,6 @@ def _check_long_integers(file: Path, table: Any, raw: bytes, options: dict[str, 
             if re.fullmatch(r"\s*[-+]?\d{16,}\s*", value) and abs(int(value)) > LARGEST_INTEGER:
                 raise InputError(
                     f"{file}: column {name!r} holds integers beyond 2^53 (such as {value.strip()}),"
-                    " which lose digits as float64; put a letter before them if they are "
-                    "identifiers, or leave the column out of the file"
+                    f" which lose digits as float64; keep it as text (text=[{name!r}], --text) if "
+                    "they are identifiers, or leave the column out of the file"
                 )

@@ -18,6 +18,7 @@ BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
+_UNITS = "%$€£¥"
 _BLANKS = " \u00a0\u2009\u202f'\u2019"
 _GROUP = rf"[-+]?[1-9]\d{{0,2}}([{_BLANKS}]\d{{3}})+"
 
@@ -135,7 +136,7 @@ def _texts(name: str, coded: Any, at: Callable[[int, str], str]) -> _Texts | Non
     """Return a column whose values are all numbers; None for text."""
     from pyarrow import compute
 
-    texts = compute.utf8_trim_whitespace(coded.dictionary)
+    texts = _without_unit(compute.utf8_trim_whitespace(coded.dictionary))
     if (
         not len(texts)
         or not compute.any(compute.match_substring_regex(texts, r"^[-+.,]?\d")).as_py()
@@ -174,6 +175,19 @@ def _texts(name: str, coded: Any, at: Callable[[int, str], str]) -> _Texts | Non
             f"(na=[{text[:40]!r}], --na), or keep the column as text (text=[{name!r}], --text)"
         )
     return None
+
+
+def _without_unit(texts: Any) -> Any:
+    """Return texts without the sign of a currency or of percent that all of them have."""
+    from pyarrow import compute
+
+    texts = compute.replace_substring(texts, "\u2212", "-")
+    for sign in _UNITS:
+        if compute.all(compute.starts_with(texts, sign)).as_py() and len(texts):
+            return compute.utf8_trim_whitespace(compute.utf8_slice_codeunits(texts, 1))
+        if compute.all(compute.ends_with(texts, sign)).as_py() and len(texts):
+            return compute.utf8_trim_whitespace(compute.utf8_slice_codeunits(texts, 0, -1))
+    return texts
 
 
 def _shown(texts: _Texts, at: Callable[[int, str], str]) -> str | None:

@@ -53,7 +53,8 @@ def read_table(
         Column names as they are in the file; a named pandas index that a Parquet file holds is a
         column, as it is in a CSV. In text, gaps are what pandas takes for one and "?", dates
         written 2026-11-30 are recognised, and a column of numbers is one however they are
-        written (1.5, 1,5, 1,234.5, 1 234), so that a CSV is no different from a Parquet file.
+        written (1.5, 1,5, 1,234.5, 1 234, 12 %, $12), so that a CSV is no different from a
+        Parquet file.
 
     Raises
     ------
