@@ -208,3 +208,23 @@ def test_zero_and_one_row(rows: int) -> None:
             prepare_table(table, target="y"), kind
         with pytest.raises(InputError):
             pose_problem(table[["a"]], table["y"], None, "drop")
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize("kind", sorted(HOSTILE))
+@pytest.mark.parametrize("how", ["series", "list", "array"])
+def test_every_kind_as_a_target_of_a_problem(kind: str, how: str) -> None:
+    rows = 120
+    rng = np.random.default_rng(1)
+    y: Any = series(kind, rng.integers(0, 5, rows))
+    if how != "series":
+        y = list(y) if how == "list" else y.to_numpy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            problem = pose_problem(rng.normal(size=(rows, 2)), y, None, "drop")
+        except InputError as refusal:
+            said = str(refusal)
+        else:
+            said = "target" if len(problem.kept) == len(problem.design.X) else ""
+    assert "target" in said

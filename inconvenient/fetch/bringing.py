@@ -6,10 +6,10 @@ import contextlib
 import dataclasses
 import json
 import os
+import queue
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -219,16 +219,42 @@ class _Run:
         """Bring objects, several at a time; the first fault stops them all."""
         self._staging.mkdir(parents=True, exist_ok=True)
         self._there, self._total = 0, total
-        with ThreadPoolExecutor(self._jobs) as pool:
-            tasks = [pool.submit(self._bring, name) for name in names]
+        todo: queue.SimpleQueue[str] = queue.SimpleQueue()
+        ends: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
+        for name in names:
+            todo.put(name)
+        # Daemons, so that after Ctrl-C nobody waits for a server that says nothing.
+        threads = [
+            threading.Thread(target=self._work, args=(todo, ends), daemon=True)
+            for _ in range(min(self._jobs, len(names)))
+        ]
+        for thread in threads:
+            thread.start()
+        fault = None
+        try:
+            fault = next((end for _ in names if (end := ends.get()) is not None), None)
+        except BaseException:
+            self._stop.set()
+            raise
+        if fault is not None:
+            self._stop.set()
+        for thread in threads:
+            thread.join()
+        if fault is not None:
+            raise fault
+
+    def _work(
+        self, todo: queue.SimpleQueue[str], ends: queue.SimpleQueue[Exception | None]
+    ) -> None:
+        while not (todo.empty() or self._stop.is_set()):
             try:
-                for task in wait(tasks, return_when=FIRST_EXCEPTION).done:
-                    task.result()
-            except BaseException:
-                self._stop.set()
-                for task in tasks:
-                    task.cancel()
-                raise
+                self._bring(todo.get_nowait())
+            except queue.Empty:  # another thread was faster
+                return
+            except Exception as error:
+                ends.put(error)
+            else:
+                ends.put(None)
 
     def _bring(self, name: str) -> None:
         final, part = self._staging / name, self._staging / f"{name}.part"

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from inconvenient.data import Dataset, as_frame, check_feature, prepare_table
+from inconvenient.data.columns import gaps
 from inconvenient.errors import InputError, UnmetError
 from inconvenient.selection.design import Design, build_design
 from inconvenient.selection.engine import Engine
@@ -51,7 +52,7 @@ def pose_problem(X: Any, y: Any, task: str | None, missing_target: str) -> Probl
         name += "_"
     table = frame.reset_index(drop=True).assign(**{name: target})
     dataset = prepare_table(table, target=name, task=task, missing_target=missing_target)
-    kept = np.flatnonzero(target.notna().to_numpy()).astype(np.int64)
+    kept = np.flatnonzero(~gaps(target, name=name, role="target")).astype(np.int64)
     design = build_design(
         dataset.X,
         dataset.y,
@@ -68,7 +69,7 @@ def _target_series(y: Any, rows: int) -> pd.Series:
         y = y.tolist()  # None where masked
     if isinstance(y, list | tuple) and not any(isinstance(v, list | tuple | np.ndarray) for v in y):
         # Not through an array, which would turn gaps among strings into strings.
-        y = pd.Series(list(y), dtype=object).infer_objects()
+        y = pd.Series(list(y), dtype=object)
     series = y.reset_index(drop=True) if isinstance(y, pd.Series) else None
     if series is None:
         try:
