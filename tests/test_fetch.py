@@ -322,6 +322,40 @@ def test_an_interrupted_fetch_goes_on(home: Path, server: Server) -> None:
     assert arrived(home) == expected()
 
 
+def test_ctrl_c_waits_for_no_server(home: Path, server: Server) -> None:
+    body = CONTENT["data"]["a.parquet"]
+    half = (200, {"Content-Length": str(len(body))}, body[:131_072])
+    server.faults = at(PLACE, lambda count: half)
+    silent = threading.Event()
+    original = http.server.BaseHTTPRequestHandler.finish
+    code = (
+        "import signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from inconvenient.cli import main\n"
+        f"sys.exit(main(['fetch', '--from', {server.url!r}]))"
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            http.server.BaseHTTPRequestHandler,
+            "finish",
+            lambda self: (PLACE in self.path and silent.wait(20), original(self)),
+        )
+        process = subprocess.Popen(
+            [sys.executable, "-c", code], env={**os.environ}, stderr=subprocess.PIPE, text=True
+        )
+        part = home / ".fetch" / f"{BIG}.part"
+        deadline = time.monotonic() + 20
+        while not (part.is_file() and part.stat().st_size >= 131_072):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=10)
+        silent.set()
+    assert process.returncode == 130
+    assert "stopped; what has arrived is kept" in err
+    assert not (home / "data").exists()
+
+
 def test_a_second_fetch_waits_for_nothing(checkout: Path, home: Path) -> None:
     with bringing._alone(home), pytest.raises(NotAvailableError, match="another fetch is writing"):
         fetch(checkout)

@@ -34,8 +34,12 @@ def fetch(
     """Bring published data and shifts into $INCONVENIENT_HOME; run again, it goes on."""
     from inconvenient.fetch import fetch as bring
 
-    with _bar() as progress:
-        done = bring(source, profiles=tuple(profile or ()), jobs=jobs, progress=progress)
+    try:
+        with _bar() as progress:
+            done = bring(source, profiles=tuple(profile or ()), jobs=jobs, progress=progress)
+    except KeyboardInterrupt:
+        typer.echo("stopped; what has arrived is kept, run it again and it goes on", err=True)
+        raise
     if as_json:
         print_json({**dataclasses.asdict(done), "folder": str(done.folder)})
         return
