@@ -261,6 +261,15 @@ def test_entries_that_are_none(case: str, houses: pd.DataFrame) -> None:
         ic.add_dataset(houses, name="a", entry="e.yaml")
 
 
+def test_an_entry_in_memory(houses: pd.DataFrame) -> None:
+    gaps = houses.assign(price=houses["price"].where(houses.index > 3))
+    entry = {"target": "price", "missing_target": "raise", "drop": {"area": "many gaps"}}
+    added = ic.add_dataset(gaps, name="a", missing_target="drop", drop="level", entry=entry)
+    assert (added.dropped_rows, added.features) == (4, ["rooms", "region", "street"])
+    with pytest.raises(ConfigError, match="entry has the unknown key 'taget'; did you mean target"):
+        ic.add_dataset(houses, name="b", entry={"taget": "price"})
+
+
 def test_an_entry_that_is_absent(houses: pd.DataFrame) -> None:
     with pytest.raises(ConfigError, match="none.yaml cannot be read: No such file"):
         ic.add_dataset(houses, name="a", entry="none.yaml")

@@ -76,8 +76,6 @@ def add(
 
     if names and len(names) == 1 and not is_remote(names[0]) and is_table(names[0]):
         said = {**entry_of(names[0], entry), **reading(na, text, decimal, sheet)}
-        if missing_target != "raise":
-            said["missing_target"] = missing_target
         mine = add_dataset(
             names[0],
             target=target,
@@ -85,6 +83,7 @@ def add(
             task=task,
             drop=tuple(drop or ()),
             groups=groups,
+            missing_target=missing_target,
             again=again,
             entry=said,
         )

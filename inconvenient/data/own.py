@@ -67,7 +67,15 @@ def read_entry(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise ConfigError(f"{path} is no YAML: {error}") from error
     if not isinstance(raw, dict):
         raise ConfigError(f"{path} must be a mapping with the key target, got {raw!r:.40}")
-    for key, value in raw.items():
+    check_entry(raw, str(path))
+    if "target" not in raw:
+        raise ConfigError(f"{path} lacks target, the column to predict")
+    return raw
+
+
+def check_entry(entry: Mapping[str, Any], path: str = "entry") -> None:
+    """Refuse an entry with a key that is unknown or of another type, with ConfigError."""
+    for key, value in entry.items():
         if key not in ENTRY_KEYS:
             near = difflib.get_close_matches(str(key), ENTRY_KEYS, n=1)
             hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(ENTRY_KEYS)}"
@@ -77,9 +85,6 @@ def read_entry(path: str | os.PathLike[str]) -> dict[str, Any]:
                 f"{path}: {key} must be a {ENTRY_KEYS[key].__name__}, got {value!r:.40}; quote it "
                 "if it is a text"
             )
-    if "target" not in raw:
-        raise ConfigError(f"{path} lacks target, the column to predict")
-    return raw
 
 
 def own_name(table: Any, name: str | None) -> str:
@@ -131,6 +136,7 @@ def own_table(
         If the table cannot be read or used; the message names file, line and column.
     """
     said = dict(entry or {})
+    check_entry(said)
     target = target or said.get("target")
     if not target:
         raise InputError(f"{name}: the column to predict is needed; pass target=... (--target)")
@@ -139,8 +145,8 @@ def own_table(
         source = f"the user's file {Path(table).name}"
     else:
         frame, source = as_frame(table), "the user's table"
-    reasons = dict(drop) if isinstance(drop, Mapping) else dict.fromkeys(_names(drop), "")
-    reasons = {**said.get("drop", {}), **reasons}
+    more = drop if isinstance(drop, Mapping) else dict.fromkeys(_names(drop), "dropped by the user")
+    reasons = {**said.get("drop", {}), **more}
     documentation = {str(k): str(v) for k, v in said.get("documentation", {}).items()}
     for column in documentation:
         if column not in frame.columns:
@@ -154,7 +160,9 @@ def own_table(
         task=task or said.get("task"),
         drop=tuple(reasons),
         groups=groups or said.get("groups"),
-        missing_target=said.get("missing_target", missing_target),
+        missing_target=(
+            said.get("missing_target", "raise") if missing_target == "raise" else missing_target
+        ),
         name=name,
     )
     return dataset, {
