@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
-from .jit import FLAGS, ROWS_OUT, SINGLE, VECTOR, inline, kernel
+from .jit import FLAGS, ROWS, ROWS_OUT, SINGLE, VECTOR, VECTOR_OUT, inline, kernel
 
-__all__ = ["reaching", "top_rows", "upper_tail"]
+__all__ = ["reaching", "top_rows", "upper_tails"]
 
 # Bins of a histogram of single-precision numbers by sign, exponent and four bits of fraction.
 _SHIFT = 19
@@ -81,20 +81,18 @@ def top_rows(score, taken, k, rows_out):
     return size
 
 
-@kernel(types.float64(SINGLE, types.int64))
-def upper_tail(bound, count):
-    """Return a threshold that at least ``count`` rows reach, and few more.
+@kernel(types.void(SINGLE, ROWS, VECTOR_OUT))
+def upper_tails(bound, counts, least_out):
+    """Fill for each count a threshold that at least so many rows reach, and few more.
 
     Parameters
     ----------
     bound : float32 (n,)
         Minus infinity for rows that do not count.
-    count : int
-
-    Returns
-    -------
-    float
-        The least finite number if there are not so many rows.
+    counts : int64 (m,)
+        Ascending.
+    least_out : float64 (m,)
+        The least finite number where there are not so many rows.
 
     Notes
     -----
@@ -103,21 +101,26 @@ def upper_tail(bound, count):
     """
     histogram = np.zeros(_BINS, np.int64)
     bits = bound.view(np.int32)
+    zeros = 0
     for i in range(bits.shape[0]):
         if bound[i] == 0.0:
-            histogram[_BINS // 2] += 1
+            zeros += 1
         elif bound[i] > -np.inf:
             place = bits[i] if bits[i] > 0 else bits[i] ^ _FLIP
             histogram[(place >> _SHIFT) + _BINS // 2] += 1
+    histogram[_BINS // 2] += zeros
+    edge = np.empty(1, np.int32)
     total = 0
+    m = 0
     for k in range(_BINS - 1, -1, -1):
         total += histogram[k]
-        if total >= count:
-            edge = np.empty(1, np.int32)
+        while m < counts.shape[0] and total >= counts[m]:
             place = (k - _BINS // 2) << _SHIFT
             edge[0] = place if place >= 0 else place ^ _FLIP
-            return float(edge.view(np.float32)[0])
-    return _LEAST
+            least_out[m] = float(edge.view(np.float32)[0])
+            m += 1
+    for rest in range(m, counts.shape[0]):
+        least_out[rest] = _LEAST
 
 
 @kernel(types.int64(SINGLE, types.float64, types.float64, ROWS_OUT))

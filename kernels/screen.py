@@ -16,7 +16,7 @@ from .jit import (
 )
 from .linalg import BLOCK
 
-__all__ = ["CODE_STEPS", "MARGIN", "ROUNDING", "column_ranges", "encode"]
+__all__ = ["CODE_STEPS", "MARGIN", "ROUNDING", "column_ranges", "encode", "row_squares"]
 
 # Codes are -127 .. 127.
 _TOP = 127.0
@@ -49,8 +49,36 @@ def column_ranges(X, low_out, high_out):
             high_out[j] = max(high_out[j], x[j])
 
 
-@kernel(types.void(MATRIX, VECTOR, VECTOR, VECTOR_OUT, SINGLE_OUT, CODES_OUT))
-def encode(X, center, step, error_out, square_out, codes_out):
+@kernel(types.void(MATRIX, SINGLE_OUT))
+def row_squares(X, square_out):
+    """Fill x_i'x_i, rounded up.
+
+    Parameters
+    ----------
+    X : float64 (n, p)
+    square_out : float32 (n,)
+    """
+    n = X.shape[0]
+    square = np.empty(4)
+    for start in range(0, n, 4):
+        last = min(start + 4, n) - 1
+        x0 = X[start]
+        x1 = X[min(start + 1, last)]
+        x2 = X[min(start + 2, last)]
+        x3 = X[last]
+        s0 = s1 = s2 = s3 = 0.0
+        for j in range(X.shape[1]):
+            s0 += x0[j] * x0[j]
+            s1 += x1[j] * x1[j]
+            s2 += x2[j] * x2[j]
+            s3 += x3[j] * x3[j]
+        square[0], square[1], square[2], square[last - start] = s0, s1, s2, s3
+        for i in range(start, last + 1):
+            square_out[i] = np.float32(square[i - start] * MARGIN)
+
+
+@kernel(types.void(MATRIX, VECTOR, VECTOR, VECTOR_OUT, CODES_OUT))
+def encode(X, center, step, error_out, codes_out):
     """Code rows in steps of a 254th of each column's range.
 
     Parameters
@@ -61,8 +89,6 @@ def encode(X, center, step, error_out, square_out, codes_out):
         center_j + step_j code_ij.
     error_out : float64 (p,)
         The largest difference in each column, as measured; 0 for columns of two values.
-    square_out : float32 (n,)
-        x_i'x_i, rounded up.
     codes_out : int8 (ceil(n / BLOCK), p, BLOCK)
         Blocks of rows, each column of a block contiguous; 0 past row n.
     """
@@ -79,7 +105,6 @@ def encode(X, center, step, error_out, square_out, codes_out):
         for r in range(size):
             x = X[start + r]
             row = codes[r]
-            square = 0.0
             for j in range(p):
                 # Truncation of a positive number rounds as rint would, without a library call.
                 place = (x[j] - center[j]) * inverse[j] + (_TOP + 0.5)
@@ -87,9 +112,6 @@ def encode(X, center, step, error_out, square_out, codes_out):
                 row[j] = code
                 off = abs(x[j] - (center[j] + step[j] * code))
                 error_out[j] = max(error_out[j], off)
-            for j in range(p):
-                square += x[j] * x[j]
-            square_out[start + r] = np.float32(square * MARGIN)
         block = codes_out[start // BLOCK]
         for j in range(p):
             for r in range(size):

@@ -38,7 +38,7 @@ def logistic_bounds(codes, center, step, error, square, y, taken, b, a, spread, 
     center, step, error : float64 (p,)
         Of :func:`encode`.
     square : float32 (n,)
-        Of :func:`encode`.
+        x_i'x_i; of no account where ``trace`` is infinite.
     y : float64 (n,)
         0 or 1.
     taken : bool (n,)
@@ -69,7 +69,10 @@ def logistic_bounds(codes, center, step, error, square, y, taken, b, a, spread, 
     u = pull_off * MARGIN
     v = 0.25 * fit_off * MARGIN
     drop = 0.1 * fit_off * MARGIN
-    room = min(trace * MARGIN, 1e30)
+    # An infinite trace makes negative bounds 0, whatever the squares.
+    known = trace < np.inf
+    room = trace * MARGIN if known else 0.0
+    less = 1.0 / MARGIN if known else 0.0
     per_spread = 1.0 / (spread * MARGIN) if spread > 0.0 else 0.0
     for block in range(codes.shape[0]):
         coded_products(codes[block], a_step, b_step, pull, fit)
@@ -83,7 +86,7 @@ def logistic_bounds(codes, center, step, error, square, y, taken, b, a, spread, 
             weight = share * (1.0 - share)
             least = 1.0 + max(weight - drop, 0.0) * (sure * sure) * per_spread
             most = 1.0 + (weight + drop) * square[start + r] * room
-            bound = max(top, 0.0) * MARGIN / least + min(top, 0.0) / (MARGIN * most)
+            bound = max(top, 0.0) * MARGIN / least + min(top, 0.0) * less / most
             bound_out[start + r] = np.float32(bound)
         strike(taken, start, bound_out)
 
@@ -100,6 +103,7 @@ def logistic_sharpened(X, square, y, rows, b, a, spread, trace, bound_out):
     ----------
     X : float64 (n, p)
     square : float32 (n,)
+        x_i'x_i; of no account where ``trace`` is infinite.
     y : float64 (n,)
     rows : int64 (k,)
     b, a : float64 (p,)
@@ -107,7 +111,10 @@ def logistic_sharpened(X, square, y, rows, b, a, spread, trace, bound_out):
     bound_out : float64 (k,)
     """
     per_spread = 1.0 / (spread * MARGIN) if spread > 0.0 else 0.0
-    room = min(trace * MARGIN, 1e30)
+    # An infinite trace makes negative bounds 0, whatever the squares.
+    known = trace < np.inf
+    room = trace * MARGIN if known else 0.0
+    less = 1.0 / MARGIN if known else 0.0
     eta = np.empty(FEW)
     pull = np.empty(FEW)
     for start in range(0, rows.shape[0], FEW):
@@ -128,5 +135,5 @@ def logistic_sharpened(X, square, y, rows, b, a, spread, trace, bound_out):
             weight = share * (1.0 - share)
             top = q * (y[rows[i]] - share)
             above = max(top, 0.0) * MARGIN / (1.0 + weight * (q * q) * per_spread)
-            below = min(top, 0.0) / (MARGIN * (1.0 + weight * square[rows[i]] * room))
+            below = min(top, 0.0) * less / (1.0 + weight * square[rows[i]] * room)
             bound_out[i] = above + below

@@ -37,7 +37,7 @@ def ols_bounds(codes, center, step, error, square, y, taken, b, a, spread, trace
     center, step, error : float64 (p,)
         Of :func:`encode`.
     square : float32 (n,)
-        Of :func:`encode`.
+        x_i'x_i; of no account where ``trace`` is infinite.
     y : float64 (n,)
     taken : bool (n,)
         Rows that do not count.
@@ -70,8 +70,10 @@ def ols_bounds(codes, center, step, error, square, y, taken, b, a, spread, trace
     v = np.float32(fit_off * MARGIN)
     per_spread = np.float32(1.0 / (spread * MARGIN)) if spread > 0.0 else np.float32(0.0)
     margin = np.float32(MARGIN)
-    less = np.float32(1.0 / MARGIN)
-    most = np.float32(min(trace * MARGIN, 1e30))
+    # An infinite trace makes negative bounds 0, whatever the squares.
+    known = trace < np.inf
+    most = np.float32(trace * MARGIN if known else 0.0)
+    less = np.float32(1.0 / MARGIN if known else 0.0)
     one = np.float32(1.0)
     zero = np.float32(0.0)
     unit = np.float32(2.0 * ROUNDING)
@@ -104,6 +106,7 @@ def ols_sharpened(X, square, y, rows, b, a, spread, trace, bound_out):
     ----------
     X : float64 (n, p)
     square : float32 (n,)
+        x_i'x_i; of no account where ``trace`` is infinite.
     y : float64 (n,)
     rows : int64 (k,)
     b, a : float64 (p,)
@@ -115,7 +118,9 @@ def ols_sharpened(X, square, y, rows, b, a, spread, trace, bound_out):
     2 p multiply-adds a row, where the exact influence takes p^2 / 2.
     """
     per_spread = 1.0 / (spread * MARGIN) if spread > 0.0 else 0.0
-    room = min(trace * MARGIN, 1e30)
+    known = trace < np.inf
+    room = trace * MARGIN if known else 0.0
+    less = 1.0 / MARGIN if known else 0.0
     fit = np.empty(FEW)
     pull = np.empty(FEW)
     for start in range(0, rows.shape[0], FEW):
@@ -134,4 +139,4 @@ def ols_sharpened(X, square, y, rows, b, a, spread, trace, bound_out):
             q = pull[i - start]
             top = q * (y[rows[i]] - fit[i - start])
             above = max(top, 0.0) * MARGIN / (1.0 + q * q * per_spread)
-            bound_out[i] = above + min(top, 0.0) / (MARGIN * (1.0 + square[rows[i]] * room))
+            bound_out[i] = above + min(top, 0.0) * less / (1.0 + square[rows[i]] * room)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from designs import design_from
 from inconvenient.kernels.linalg import BLOCK, inverse_trace
-from inconvenient.kernels.ranking import reaching, upper_tail
-from inconvenient.kernels.screen import CODE_STEPS, column_ranges, encode
+from inconvenient.kernels.ranking import reaching, upper_tails
+from inconvenient.kernels.screen import CODE_STEPS, column_ranges, encode, row_squares
 from inconvenient.selection.engine import Engine
 from inconvenient.selection.screen import Screen
 from inconvenient.selection.threads import in_parts
@@ -95,9 +95,7 @@ def test_bounds_are_not_below_the_influence(task, shape, seed, scale):
         screen._fill_bounds(state, a, spread, taken, trace)
         assert (screen._bound[:7] == -np.inf).all()
         assert (screen._bound[7:] >= exact[7:]).all()
-        rows, sharper = screen._sharpened(state, a, spread, trace, -1e38, np.inf)
-        assert rows.tolist() == everything[7:].tolist()
-        assert (sharper >= exact[7:]).all()
+        assert (screen._sharpened(state, a, spread, trace, everything) >= exact).all()
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -109,7 +107,8 @@ def test_codes_are_within_the_error_that_encode_measures(shape):
     codes = np.empty((8, 4, BLOCK), dtype=np.int8)
     square = np.empty(1000, dtype=np.float32)
     center, step = 0.5 * (low + high), (high - low) / CODE_STEPS
-    encode(X, center, step, error, square, codes)
+    encode(X, center, step, error, codes)
+    row_squares(X, square)
     decoded = center + step * codes.transpose(0, 2, 1).reshape(-1, 4)[:1000]
     np.testing.assert_allclose(error, np.abs(X - decoded).max(axis=0), rtol=1e-12, atol=1e-15)
     assert (error <= 0.5000001 * step).all()
@@ -122,17 +121,19 @@ def test_codes_are_within_the_error_that_encode_measures(shape):
 
 @given(
     values=st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1),
-    count=st.integers(1, 50),
+    counts=st.lists(st.integers(1, 50), min_size=1, max_size=5),
 )
-@example(values=[0.0, -0.0, -1e-45, 1e-45], count=2)
-def test_upper_tail_is_reached_by_enough_rows(values, count):
+@example(values=[0.0, -0.0, -1e-45, 1e-45], counts=[2, 4])
+def test_upper_tails_are_reached_by_enough_rows(values, counts):
     bound = np.array([*values, -np.inf], dtype=np.float32)
-    least = upper_tail(bound, count)
-    rows = np.empty(len(bound), dtype=np.int64)
-    found = rows[: reaching(bound, least, np.inf, rows)]
-    assert len(found) >= min(count, len(values))
-    assert len(values) not in found
-    assert found.tolist() == [i for i, v in enumerate(bound) if v >= least]
+    tiers = np.empty(len(counts))
+    upper_tails(bound, np.sort(counts), tiers)
+    for count, least in zip(sorted(counts), tiers, strict=True):
+        rows = np.empty(len(bound), dtype=np.int64)
+        found = rows[: reaching(bound, least, np.inf, rows)]
+        assert len(found) >= min(count, len(values))
+        assert len(values) not in found
+        assert found.tolist() == [i for i, v in enumerate(bound) if v >= least]
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])

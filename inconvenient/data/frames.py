@@ -110,7 +110,8 @@ def _frame_of(X: Any) -> pd.DataFrame:
         raise InputError(f"X must be two-dimensional, got {array.ndim} dimensions; {way}")
     width = len(str(max(array.shape[1] - 1, 0)))
     names = [f"x{j:0{width}d}" for j in range(array.shape[1])]
-    return pd.DataFrame(array, columns=names)
+    # Nobody writes to it, so that it may share the caller's memory.
+    return pd.DataFrame(array, columns=names, copy=False)
 
 
 def _listed(names: Any) -> str:

@@ -97,7 +97,8 @@ def prepare_table(
     columns = {
         c: y if c == target else cleaned[c] for c in table.columns if c in {*features, target}
     }
-    result = pd.DataFrame(columns).reset_index(drop=True)
+    # Columns stay where they are; put together, they would take a second copy of the table.
+    result = pd.DataFrame(columns, copy=False).reset_index(drop=True)
     if codes is not None:
         codes = codes.astype(np.int64)
         codes.setflags(write=False)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from inconvenient.selection.criterion import Criterion
 from inconvenient.selection.engine import Engine
 from inconvenient.selection.reference import Aim, ReferenceModel
+from inconvenient.selection.threads import in_parts
 
 __all__ = ["UniformFits", "shared_size", "uniform_rows"]
 
@@ -94,13 +95,17 @@ class UniformFits:
             shape = (self._samples, *self._reference.coefficients.shape)
             fits = np.full(shape, np.nan)
             positions = np.arange(self._engine.n, dtype=np.int64)
-            for draw in range(self._samples):
-                rows = uniform_rows(positions, shared, draw, seed=self._seed, name=self._name)
-                state = self._engine.fit(
-                    rows, ridge=self._reference.ridge, start=self._reference.state
-                )
-                if state is not None:
-                    fits[draw] = state.coefficients
+
+            def task(first: int, last: int) -> None:
+                for draw in range(first, last):
+                    rows = uniform_rows(positions, shared, draw, seed=self._seed, name=self._name)
+                    state = self._engine.fit(
+                        rows, ridge=self._reference.ridge, start=self._reference.state
+                    )
+                    if state is not None:
+                        fits[draw] = state.coefficients
+
+            in_parts(task, self._samples, 0.5 * shared * self._engine.p**2)
             self._fits[shared] = fits
         return self._fits[shared]
 

@@ -17,6 +17,7 @@ __all__ = ["INTERCEPT", "Design", "DesignColumn", "build_design", "round_signifi
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
 A = TypeVar("A", FloatArray, IntArray)
 
 INTERCEPT = "(intercept)"
@@ -25,6 +26,10 @@ OTHER_LEVEL = "(other)"
 # The part of a standardised column outside the span of the others below which the column counts
 # as collinear; below it the normal equations of the kernels would lose half their digits.
 _COLLINEAR = 1e-5
+
+# Columns that are written, and rows that are moved, at a time.
+_TOGETHER = 8
+_CHUNK = 4096
 
 
 def round_significant(values: npt.ArrayLike, digits: int = 10) -> FloatArray:
@@ -133,7 +138,7 @@ class Design:
         """Encode other rows of the same table, float64 (n', p); levels never seen are all zero."""
         X = np.empty((len(frame), len(self.columns)))
         X[:, 0] = 1.0
-        X[:, 1:] = _encode(self.encoding, frame)
+        _encode(self.encoding, frame, X[:, 1:])
         X[:, 1:] -= [column.mean for column in self.encoding]
         X[:, 1:] /= [column.scale for column in self.encoding]
         return X
@@ -181,43 +186,62 @@ def _read_only(array: A) -> A:
     return array
 
 
-def _encode(columns: Sequence[DesignColumn], frame: pd.DataFrame) -> FloatArray:
-    """Return the columns before standardisation, (n, p'); each raw column is read once."""
-    raw = np.empty((len(frame), len(columns)))
+def _encode(columns: Sequence[DesignColumn], frame: pd.DataFrame, X_out: FloatArray) -> None:
+    """Fill the columns before standardisation, (n, p'); each raw column is read once."""
     places: dict[str, list[int]] = {}
     for j, column in enumerate(columns):
         places.setdefault(column.feature, []).append(j)
+    # Columns are written a few at a time, for one at a time would touch all of X for each.
+    width = min(_TOGETHER, len(columns))
+    waiting = np.empty((width, len(frame)))
+    at: list[int] = []
     for feature, positions in places.items():
         values = raw_values(frame[feature])
         for j in positions:
-            raw[:, j] = columns[j].raw(values)
-    return raw
+            waiting[len(at)] = columns[j].raw(values)
+            at.append(j)
+            if len(at) == width:
+                _scatter(waiting, at, X_out)
+                at = []
+    _scatter(waiting[: len(at)], at, X_out)
+
+
+def _scatter(waiting: FloatArray, at: list[int], X_out: FloatArray) -> None:
+    if at and at == list(range(at[0], at[0] + len(at))):
+        X_out[:, at[0] : at[0] + len(at)] = waiting.T
+    else:
+        X_out[:, at] = waiting.T
 
 
 def _standardise(
-    columns: Sequence[DesignColumn], frame: pd.DataFrame
-) -> tuple[FloatArray, list[DesignColumn], list[str]]:
-    """Return the standardised columns (n, p'), their records, and the names of constant ones."""
+    X: FloatArray, columns: list[DesignColumn]
+) -> tuple[list[DesignColumn], BoolArray]:
+    """Standardise all but column 0 in place; return their records, and which columns vary."""
     from inconvenient.kernels.linalg import column_moments
 
-    raw = _encode(columns, frame)
-    mean, scale = np.empty(len(columns)), np.empty(len(columns))
-    column_moments(raw, mean, scale)
-    mean, scale = round_significant(mean), round_significant(scale)
+    moments = np.empty(X.shape[1]), np.empty(X.shape[1])
+    column_moments(X, *moments)
+    mean, scale = (round_significant(moment[1:]) for moment in moments)
+    raw = X[:, 1:]
     size = np.maximum(raw.max(axis=0, initial=0.0), -raw.min(axis=0, initial=0.0))
     varies = scale > 1e-10 * size
-    kept = np.flatnonzero(varies).tolist()
-    X = raw if len(kept) == len(columns) else np.take(raw, kept, axis=1)
-    X -= mean[kept]
-    X /= scale[kept]
+    raw -= mean
+    raw /= np.where(varies, scale, 1.0)
     records = [
-        dataclasses.replace(columns[j], mean=float(mean[j]), scale=float(scale[j])) for j in kept
+        dataclasses.replace(column, mean=float(m), scale=float(s))
+        for column, m, s in zip(columns, mean, scale, strict=True)
     ]
-    return X, records, [c.name for c, v in zip(columns, varies, strict=True) if not v]
+    return records, varies
 
 
-def _independent(X: FloatArray) -> tuple[IntArray, dict[int, list[int]]]:
+def _independent(X: FloatArray, varying: IntArray) -> tuple[IntArray, dict[int, list[int]]]:
     """Choose a maximal independent set of standardised columns.
+
+    Parameters
+    ----------
+    X : float64 (n, p)
+    varying : int64 (p',)
+        The columns to choose from.
 
     Returns
     -------
@@ -229,9 +253,12 @@ def _independent(X: FloatArray) -> tuple[IntArray, dict[int, list[int]]]:
     from inconvenient.kernels.linalg import add_gram, cholesky, independent_columns, solve
 
     p = X.shape[1]
-    gram = np.zeros((p, p))
-    add_gram(X, np.arange(len(X)), 1.0, gram)
-    order = np.empty(p, dtype=np.int64)
+    whole = np.zeros((p, p))
+    add_gram(X, np.arange(len(X)), 1.0, whole)
+    # About the means that are left: those of large columns are rounded, and twins would share them.
+    whole -= np.outer(whole[:, 0], whole[:, 0]) / len(X)
+    gram = np.ascontiguousarray(whole[np.ix_(varying, varying)])
+    order = np.empty(len(varying), dtype=np.int64)
     rank = independent_columns(gram, _COLLINEAR, order)
     kept = np.sort(order[:rank])
     block = np.ascontiguousarray(gram[np.ix_(kept, kept)])
@@ -241,8 +268,20 @@ def _independent(X: FloatArray) -> tuple[IntArray, dict[int, list[int]]]:
     weight = np.empty(rank)
     for j in sorted(order[rank:].tolist()):
         solve(factor, np.where(kept <= j, gram[j, kept], gram[kept, j]), weight)
-        repeats[j] = kept[np.abs(weight) > 1e-6].tolist()
-    return kept, repeats
+        repeats[int(varying[j])] = varying[kept[np.abs(weight) > 1e-6]].tolist()
+    return varying[kept], repeats
+
+
+def _compacted(X: FloatArray, kept: IntArray) -> FloatArray:
+    """Return X[:, kept], C-order, in the memory of X, which is lost; ``kept`` ascends."""
+    if len(kept) == X.shape[1]:
+        return X
+    n = len(X)
+    compact = X.reshape(-1)[: n * len(kept)].reshape(n, len(kept))
+    # A row moves towards the front, so that none is overwritten before it was read.
+    for start in range(0, n, _CHUNK):
+        compact[start : start + _CHUNK] = X[start : start + _CHUNK].take(kept, axis=1)
+    return compact
 
 
 def build_design(
@@ -281,7 +320,7 @@ def build_design(
 
     Notes
     -----
-    Time n p^2 for the collinearity check; memory twice the float64 design.
+    Time n p^2 for the collinearity check; memory the float64 design and a few of its columns.
     """
     from inconvenient.kernels.linalg import column_moments
 
@@ -300,18 +339,21 @@ def build_design(
                 "constant to that; subtract a constant, name another target or use more rows"
             )
         target = (target - y_mean) / y_scale
-    standardised, records, removed = _standardise(_raw_columns(frame, rare_level_share), frame)
-    kept, repeats = _independent(standardised)
-    removed += [records[j].name for j in repeats]
+    columns = _raw_columns(frame, rare_level_share)
+    X = np.empty((len(frame), 1 + len(columns)))
+    X[:, 0] = 1.0
+    _encode(columns, frame, X[:, 1:])
+    records, varies = _standardise(X, columns)
+    kept, repeats = _independent(X, 1 + np.flatnonzero(varies))
+    removed = [column.name for column, v in zip(columns, varies, strict=True) if not v]
+    removed += [records[j - 1].name for j in repeats]
     if kept.size == 0:
         raise DesignError(
             f"at least one feature that varies was needed, but none of the {frame.shape[1]} does; "
             "use more rows or other columns"
         )
-    encoding = tuple(records[j] for j in kept)
-    X = np.empty((len(frame), 1 + kept.size))
-    X[:, 0] = 1.0
-    X[:, 1:] = standardised if kept.size == len(records) else standardised[:, kept]
+    encoding = tuple(records[j - 1] for j in kept)
+    X = _compacted(X, np.concatenate([[0], kept]))
     features = tuple(sorted(map(str, frame.columns)))
     design = Design(
         X=_read_only(X),
@@ -325,7 +367,8 @@ def build_design(
         ),
         removed=tuple(sorted(removed)),
         dependencies=tuple(
-            tuple(sorted({records[k].feature for k in (j, *those)})) for j, those in repeats.items()
+            tuple(sorted({records[k - 1].feature for k in (j, *those)}))
+            for j, those in repeats.items()
         ),
         encoding=encoding,
         y_mean=y_mean,

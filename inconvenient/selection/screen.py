@@ -19,6 +19,34 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
+# Rows are looked at in tiers of so many times the first one.
+_TIERS = 4 ** np.arange(12)
+
+
+class _Best:
+    """The k rows of highest influence among those seen, and the least of their influences."""
+
+    def __init__(self, k: int) -> None:
+        self._k = k
+        self.rows = np.empty(0, dtype=np.int64)
+        self._influence = np.empty(0)
+        self.least = -np.inf
+
+    def add(self, rows: IntArray, influence: FloatArray) -> None:
+        """Take more rows into account."""
+        self.rows = np.concatenate([self.rows, rows])
+        self._influence = np.concatenate([self._influence, influence])
+        if len(self.rows) >= self._k:
+            self.least = float(np.partition(self._influence, -self._k)[-self._k])
+            # Rows that tie with the last one stay, for the smaller row is to win.
+            stays = self._influence >= self.least
+            self.rows, self._influence = self.rows[stays], self._influence[stays]
+
+    def sorted(self) -> tuple[IntArray, FloatArray]:
+        """Return rows and influences, best first, ties by row."""
+        order = np.lexsort((self.rows, -self._influence))[: self._k]
+        return self.rows[order], self._influence[order]
+
 
 class Screen:
     """Coded columns of a pool, for the search of rows of highest influence.
@@ -46,12 +74,11 @@ class Screen:
         column_ranges(X, low, high)
         center, step = 0.5 * (low + high), (high - low) / CODE_STEPS
         codes = np.empty((-(-n // BLOCK), p, BLOCK), dtype=np.int8)
-        self._square = np.empty(n, dtype=np.float32)
 
         def task(first: int, last: int) -> None:
             rows = slice(first * BLOCK, min(last * BLOCK, n))
             of_part = np.empty(p)
-            encode(X[rows], center, step, of_part, self._square[rows], codes[first:last])
+            encode(X[rows], center, step, of_part, codes[first:last])
             errors.append(of_part)
 
         errors: list[FloatArray] = []
@@ -59,6 +86,9 @@ class Screen:
         error = np.max(errors, axis=0)
         self._coded = (codes, center, step, error)
         self._bound = np.empty(n, dtype=np.float32)
+        # x'x of each row, made when rows of negative influence first matter.
+        self._square = np.zeros(n, dtype=np.float32)
+        self._squared = False
         self._rows = np.empty(n, dtype=np.int64)
         # Whether the last search had to look among rows of negative influence.
         self._exhausted = False
@@ -87,9 +117,9 @@ class Screen:
 
         Notes
         -----
-        With v the least exact influence of any k rows, every row that is among the k best has a
-        bound of at least v: once all of those are computed exactly, the answer is that of
-        computing all. Ties go to the smaller row.
+        Rows are taken by falling bound. With v the k-th highest exact influence so far, no row
+        whose bound is below v can be among the k best: once none is left that reaches v, the
+        answer is that of computing all. Ties go to the smaller row.
         """
         if k == 0:
             return np.empty(0, dtype=np.int64), np.empty(0)
@@ -107,62 +137,80 @@ class Screen:
         self, state: State, a: FloatArray, spread: float, taken: BoolArray, k: int, trace: float
     ) -> tuple[IntArray, FloatArray] | None:
         """Search; None where the bounds that an infinite trace gives negative rows say nothing."""
-        from inconvenient.kernels.ranking import upper_tail
+        from inconvenient.kernels.ranking import upper_tails
 
-        self._fill_bounds(state, a, spread, taken, trace)
-        least = upper_tail(self._bound, k + k // 8 + 16)
         blind = trace == np.inf
-        if blind and not least > 0.0:
+        self._fill_bounds(state, a, spread, taken, trace)
+        counts = (k + k // 4 + 32) * _TIERS
+        tiers = np.empty(len(counts))
+        upper_tails(self._bound, counts, tiers)
+        best = _Best(k)
+        below = np.inf
+        for tier in (*tiers, -np.inf):
+            least = max(float(tier), best.least)
+            if blind and not least > 0.0:
+                return None
+            rows = self._reaching(least, below)
+            if below < np.inf and len(rows):
+                bound = self._sharpened(state, a, spread, trace, rows)
+                reach = np.flatnonzero(bound >= best.least)
+                if len(reach) > 2 * k:
+                    reach = reach[np.argsort(-bound[reach], kind="stable")]
+                rows, bound = rows[reach], bound[reach]
+                while len(rows) > 2 * k:
+                    best.add(rows[:k], self._engine.influence(state, a, rows[:k]))
+                    reach = np.flatnonzero(bound[k:] >= best.least) + k
+                    rows, bound = rows[reach], bound[reach]
+            if len(rows):
+                best.add(rows, self._engine.influence(state, a, rows))
+            if best.least >= tier:
+                break
+            below = least
+        if blind and not best.least > 0.0:
             return None
-        rows, bound = self._sharpened(state, a, spread, trace, least, np.inf)
-        first = np.argpartition(-bound, k - 1)[:k] if k < len(rows) else np.arange(len(rows))
-        first_rows = rows[first]
-        first_influence = self._engine.influence(state, a, first_rows)
-        v = float(first_influence.min())
-        if blind and not v > 0.0:
-            return None
-        bound[first] = -np.inf
-        others = rows[bound >= v]
-        if v < least:
-            more, bound = self._sharpened(state, a, spread, trace, v, least)
-            others = np.concatenate([others, more[bound >= v]])
-        rows = np.concatenate([first_rows, others])
-        exact = np.concatenate([first_influence, self._engine.influence(state, a, others)])
-        best = np.lexsort((rows, -exact))[:k]
-        return rows[best], exact[best]
+        return best.sorted()
 
-    def _sharpened(
-        self, state: State, a: FloatArray, spread: float, trace: float, least: float, below: float
-    ) -> tuple[IntArray, FloatArray]:
-        """Return the rows whose coded bound is in [least, below), and their sharper bounds."""
+    def _reaching(self, least: float, below: float) -> IntArray:
         from inconvenient.kernels.ranking import reaching
 
-        count = reaching(self._bound, least, below, self._rows)
-        rows, bound = self._rows[:count].copy(), np.empty(count)
-        X, y = self._engine.design.X, self._engine.design.y
+        return self._rows[: reaching(self._bound, least, below, self._rows)].copy()
+
+    def _sharpened(
+        self, state: State, a: FloatArray, spread: float, trace: float, rows: IntArray
+    ) -> FloatArray:
+        """Return bounds of rows from their entries in full."""
+        bound = np.empty(len(rows))
+        X, y, square = self._engine.design.X, self._engine.design.y, self._squares(trace)
         kernel = self._kernel("sharpened")
 
         def task(start: int, stop: int) -> None:
             part = slice(start, stop)
-            kernel(
-                X, self._square, y, rows[part], state.contrasts[0], a[0], spread, trace, bound[part]
-            )
+            kernel(X, square, y, rows[part], state.contrasts[0], a[0], spread, trace, bound[part])
 
-        in_parts(task, count, 4.0 * self._engine.p)
-        return rows, bound
+        in_parts(task, len(rows), 4.0 * self._engine.p)
+        return bound
+
+    def _squares(self, trace: float) -> npt.NDArray[np.float32]:
+        """Return x'x of each row; of no account without a finite trace."""
+        if trace < np.inf and not self._squared:
+            from inconvenient.kernels.screen import row_squares
+
+            row_squares(self._engine.design.X, self._square)
+            self._squared = True
+        return self._square
 
     def _fill_bounds(
         self, state: State, a: FloatArray, spread: float, taken: BoolArray, trace: float
     ) -> None:
         codes, *rest = self._coded
         block = codes.shape[2]
-        y, n = self._engine.design.y, self._engine.n
+        y, n, square = self._engine.design.y, self._engine.n, self._squares(trace)
         kernel = self._kernel("bounds")
 
         def task(first: int, last: int) -> None:
             rows = slice(first * block, min(last * block, n))
             kernel(
-                codes[first:last], *rest, self._square[rows], y[rows], taken[rows],
+                codes[first:last], *rest, square[rows], y[rows], taken[rows],
                 state.contrasts[0], a[0], spread, trace, self._bound[rows],
             )  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,9 @@ Codes = NDArray[np.int64]
 # A sample whose columns, centred and scaled to unit length, have a singular value under this share
 # of the largest one has lost rank: its coefficients would be right to fewer than nine digits.
 RANK_TOLERANCE = 1e-7
+
+# Rows that are centred and scaled at a time where no copy of all of them is needed.
+_BLOCK = 65_536
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -49,20 +53,36 @@ class _Basis:
     back: Floats
 
 
-def _scaled(X: Floats) -> tuple[Floats, Floats]:
-    """Return W = X back, centred (if column 0 is an intercept) and scaled, and ``back``."""
+def _scaling(X: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return mean (if column 0 is an intercept) and scale of the columns, and ``back``."""
     n, p = X.shape
     intercept = bool(np.all(X[:, 0] == 1.0))
     mean = X.mean(axis=0) if intercept else np.zeros(p)
     if intercept:
         mean[0] = 0.0
-    W = X - mean
-    scale = np.sqrt(np.einsum("ij,ij->j", W, W) / n)
+    square = np.zeros(p)
+    for block in _blocks(n):
+        W = X[block] - mean
+        square += np.einsum("ij,ij->j", W, W)
+    scale = np.sqrt(square / n)
     scale[scale == 0.0] = 1.0
-    W /= scale
     back = np.diag(1.0 / scale)
     if intercept:
         back[0, 1:] = -mean[1:] / scale[1:]
+    return mean, scale, back
+
+
+def _blocks(n: int) -> Iterator[slice]:
+    """Divide n rows, so that what is made of a block takes little beside a pool of millions."""
+    for start in range(0, n, _BLOCK):
+        yield slice(start, min(start + _BLOCK, n))
+
+
+def _scaled(X: Floats) -> tuple[Floats, Floats]:
+    """Return W = X back, centred (if column 0 is an intercept) and scaled, and ``back``."""
+    mean, scale, back = _scaling(X)
+    W = X - mean
+    W /= scale
     return W, back
 
 
@@ -251,17 +271,23 @@ def t_values(
     n, p = X.shape
     none = _read_only(np.full(B.shape, np.nan))
     with np.errstate(all="ignore"):
-        W, back = _scaled(X)
+        mean, scale, back = _scaling(X)
+        contrasts = B.T
+        if task != "regression":
+            contrasts = (-B if task == "binary" else B[:, :-1] - B[:, -1:]).T
+        size = len(contrasts) * p
+        H = np.zeros((size, size))
+        for block in _blocks(n):
+            W = (X[block] - mean) / scale
+            if task == "regression":
+                H += W.T @ W / n
+            else:
+                share, _ = probabilities(contrasts @ X[block].T)
+                H += information(W, share, np.zeros(p)) * (len(W) / n)
         penalty = np.full(p, ridge)
         penalty[0] = 0.0
         # Penalties on X's coefficients; off its first row, ``back`` is diagonal.
-        penalty = penalty * np.diag(back) ** 2
-        if task == "regression":
-            H = W.T @ W / n + np.diag(penalty)
-        else:
-            contrasts = (-B if task == "binary" else B[:, :-1] - B[:, -1:]).T
-            share, _ = probabilities(contrasts @ X.T)
-            H = information(W, share, penalty)
+        H[np.diag_indices_from(H)] += np.tile(penalty * np.diag(back) ** 2, len(contrasts))
         try:
             inverse = scipy.linalg.inv(H, check_finite=False) / n
         except (scipy.linalg.LinAlgError, ValueError):
