@@ -1,7 +1,7 @@
 """Peak memory and growth of time of a selection: ``python bench/memory.py``.
 
-Prints a Markdown table: how much memory ``ic.select`` takes at its peak above the caller's array, as a
-multiple of the float64 design, and how much longer ten times the rows take.
+Prints a Markdown table: how much memory ``ic.select`` takes at its peak above the caller's array, as
+a multiple of the float64 design, and how much longer ten times the rows take.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 ROWS, COLUMNS = 1_000_000, 50
 MEMORY_LIMIT, GROWTH_LIMIT = 2.2, 12.0
 
-# In a process of its own, for the peak is the process's. A first selection on few rows loads everything.
+# In a process of its own, for the peak is the process's; a first selection on few rows loads all.
 CODE = """
 import json, resource, sys, threading, time
 import numpy as np

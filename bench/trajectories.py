@@ -2,13 +2,13 @@
 
 Baselines add the same batches and choose the same rows (asserted):
 
-- strict: NumPy; X'X and X'y are kept up to date, one ``solve`` a step gives the coefficients and the one
-  row of the inverse that matters, and leverages come from the inverse.
-- usual: a scikit-learn refit per batch with tolerances that make the rows the same, the inverse Hessian
-  from the rows, and the influence of every row on every coefficient.
+- strict: NumPy; X'X and X'y are kept up to date, one ``solve`` a step gives the coefficients and the
+  one row of the inverse that matters, and leverages come from the inverse.
+- usual: a scikit-learn refit per batch with tolerances that make the rows the same, the inverse
+  Hessian from the rows, and the influence of every row on every coefficient.
 
-The clock of the product includes the coding of the columns. Each ratio is of one round, both sides in
-turn; the table gives their median.
+The clock of the product includes the coding of the columns. Each ratio is of one round, both sides
+in turn; the table gives their median.
 """
 
 from __future__ import annotations
@@ -130,12 +130,20 @@ def clock(task: Callable[[], object]) -> tuple[float, object]:
     return time.perf_counter() - start, result
 
 
-def row(case: str, n: int, p: int, beside: str, ratios: list[float], wanted: str) -> str:
+def row(
+    case: str,
+    n: int,
+    p: int,
+    beside: str,
+    ratios: list[float],
+    wanted: str,
+    digits: int = 1,
+) -> str:
     """Return a row of the table."""
-    return (
-        f"| {case} | {n:,} | {p} | {beside} | {statistics.median(ratios):.1f} "
-        f"| {min(ratios):.1f} to {max(ratios):.1f} | {wanted} |"
+    middle, least, most = (
+        f"{value:.{digits}f}" for value in (statistics.median(ratios), min(ratios), max(ratios))
     )
+    return f"| {case} | {n:,} | {p} | {beside} | {middle} | {least} to {most} | {wanted} |"
 
 
 def compared(
@@ -209,7 +217,7 @@ def usual_multinomial(
     """Return the best 300 rows by a scikit-learn refit and the rank-(K-1) step for every row."""
     from sklearn.linear_model import LogisticRegression
 
-    n, p = X.shape
+    p = X.shape[1]
     K = functional.shape[1]
     fit = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-9, max_iter=5000)
     P = fit.fit(X[start], y[start]).predict_proba(X)[:, :-1]

@@ -74,10 +74,8 @@ def exp(x):
 @inline
 def expit(x):
     """Return 1 / (1 + e ** -x) without overflow."""
-    if x >= 0.0:
-        return 1.0 / (1.0 + exp(-x))
-    e = exp(x)
-    return e / (1.0 + e)
+    small = exp(-abs(x))
+    return (1.0 if x >= 0.0 else small) / (1.0 + small)
 
 
 @inline

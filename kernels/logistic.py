@@ -59,17 +59,16 @@ def _gradient(X, y, rows, penalty, b, weights_out, g_out):
     # Factors are in (1, 2]: the log of a product of a few is one log for all.
     product = 1.0
     eta = np.empty(FEW)
+    residual = np.empty(FEW)
     g_out[:] = 0.0
     for start in range(0, n, FEW):
         last = min(start + FEW, n) - 1
-        predictors(
-            X[rows[start]],
-            X[rows[min(start + 1, last)]],
-            X[rows[min(start + 2, last)]],
-            X[rows[min(start + 3, last)]],
-            b,
-            eta,
-        )
+        x0 = X[rows[start]]
+        x1 = X[rows[min(start + 1, last)]]
+        x2 = X[rows[min(start + 2, last)]]
+        x3 = X[rows[min(start + 3, last)]]
+        predictors(x0, x1, x2, x3, b, eta)
+        residual[:] = 0.0
         for i in range(start, last + 1):
             value = eta[i - start]
             positive = y[rows[i]] > 0.5
@@ -86,10 +85,10 @@ def _gradient(X, y, rows, penalty, b, weights_out, g_out):
                 loss += max(value, 0.0)
             share = (1.0 if value >= 0.0 else small) / (1.0 + small)
             weights_out[i] = share * (1.0 - share)
-            residual = y[rows[i]] - share
-            x = X[rows[i]]
-            for j in range(p):
-                g_out[j] += residual * x[j]
+            residual[i - start] = y[rows[i]] - share
+        r0, r1, r2, r3 = residual[0], residual[1], residual[2], residual[3]
+        for j in range(p):
+            g_out[j] = (((g_out[j] + r0 * x0[j]) + r1 * x1[j]) + r2 * x2[j]) + r3 * x3[j]
     loss += log(product)
     for j in range(1, p):
         g_out[j] -= penalty * b[j]

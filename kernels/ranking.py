@@ -132,6 +132,7 @@ def reaching(bound, least, below, rows_out):
     bound : float32 (n,)
     least, below : float
     rows_out : int64 (n,)
+        What stands behind them is of no account.
 
     Returns
     -------
@@ -140,7 +141,7 @@ def reaching(bound, least, below, rows_out):
     """
     count = 0
     for i in range(bound.shape[0]):
-        if bound[i] >= least and bound[i] < below:
-            rows_out[count] = i
-            count += 1
+        # Every row is written, and stays if it counts: no branch to guess wrong.
+        rows_out[count] = i
+        count += (bound[i] >= least) & (bound[i] < below)
     return count

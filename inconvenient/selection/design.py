@@ -255,7 +255,7 @@ def _independent(X: FloatArray, varying: IntArray) -> tuple[IntArray, dict[int, 
     p = X.shape[1]
     whole = np.zeros((p, p))
     add_gram(X, np.arange(len(X)), 1.0, whole)
-    # About the means that are left: those of large columns are rounded, and twins would share them.
+    # About the means that are left: those of large columns were rounded, and twins share them.
     whole -= np.outer(whole[:, 0], whole[:, 0]) / len(X)
     gram = np.ascontiguousarray(whole[np.ix_(varying, varying)])
     order = np.empty(len(varying), dtype=np.int64)

@@ -22,6 +22,9 @@ BoolArray = npt.NDArray[np.bool_]
 # Rows are looked at in tiers of so many times the first one.
 _TIERS = 4 ** np.arange(12)
 
+# Below every influence, and above what stands for rows that are taken.
+_LEAST = -3.4e38
+
 
 class _Best:
     """The k rows of highest influence among those seen, and the least of their influences."""
@@ -90,6 +93,8 @@ class Screen:
         self._square = np.zeros(n, dtype=np.float32)
         self._squared = False
         self._rows = np.empty(n, dtype=np.int64)
+        # What the k-th best row of the next search is likely to exceed.
+        self._floor, self._last = -np.inf, np.inf
         # Whether the last search had to look among rows of negative influence.
         self._exhausted = False
 
@@ -129,51 +134,68 @@ class Screen:
 
             found = self._search(state, a, spread, taken, k, inverse_trace(state.factor))
             assert found is not None
-        rows, influence = found
-        self._exhausted = not influence[-1] > 0.0
-        return rows, influence
+        self._exhausted = not self._floor > 0.0
+        return found
 
     def _search(
         self, state: State, a: FloatArray, spread: float, taken: BoolArray, k: int, trace: float
     ) -> tuple[IntArray, FloatArray] | None:
         """Search; None where the bounds that an infinite trace gives negative rows say nothing."""
+        self._fill_bounds(state, a, spread, taken, trace)
+        blind = trace == np.inf
+        # Influences change little from one search to the next: rows far below the last k-th one
+        # are not even looked at, unless too few are left.
+        waiting = self._reaching(self._floor)
+        if len(waiting) >= k:
+            best = self._best_of(waiting, state, a, spread, k, trace)
+            if best is not None and best.least >= self._floor:
+                return self._concluded(best)
+        if blind and not self._floor > 0.0:
+            return None
+        waiting = self._reaching(0.0 if blind else -np.inf)
+        best = self._best_of(waiting, state, a, spread, k, trace) if len(waiting) >= k else None
+        return None if best is None else self._concluded(best)
+
+    def _concluded(self, best: _Best) -> tuple[IntArray, FloatArray]:
+        change = abs(self._last - best.least)
+        self._last = best.least
+        self._floor = best.least - max(0.8 * abs(best.least), 2.0 * change)
+        return best.sorted()
+
+    def _best_of(
+        self, waiting: IntArray, state: State, a: FloatArray, spread: float, k: int, trace: float
+    ) -> _Best | None:
+        """Return the best of some rows; None where infinite traces leave it open."""
         from inconvenient.kernels.ranking import upper_tails
 
-        blind = trace == np.inf
-        self._fill_bounds(state, a, spread, taken, trace)
+        values = self._bound[waiting]
         counts = (k + k // 4 + 32) * _TIERS
         tiers = np.empty(len(counts))
-        upper_tails(self._bound, counts, tiers)
+        upper_tails(values, counts, tiers)
         best = _Best(k)
         below = np.inf
-        for tier in (*tiers, -np.inf):
-            least = max(float(tier), best.least)
-            if blind and not least > 0.0:
-                return None
-            rows = self._reaching(least, below)
+        for tier in tiers.tolist():
+            least = max(tier, best.least)
+            rows = waiting[(values >= least) & (values < below)]
             if below < np.inf and len(rows):
                 bound = self._sharpened(state, a, spread, trace, rows)
-                reach = np.flatnonzero(bound >= best.least)
-                if len(reach) > 2 * k:
-                    reach = reach[np.argsort(-bound[reach], kind="stable")]
-                rows, bound = rows[reach], bound[reach]
+                rows, bound = rows[bound >= best.least], bound[bound >= best.least]
                 while len(rows) > 2 * k:
-                    best.add(rows[:k], self._engine.influence(state, a, rows[:k]))
-                    reach = np.flatnonzero(bound[k:] >= best.least) + k
-                    rows, bound = rows[reach], bound[reach]
+                    first = np.argpartition(-bound, k)[:k]
+                    best.add(rows[first], self._engine.influence(state, a, rows[first]))
+                    bound[first] = -np.inf
+                    rows, bound = rows[bound >= best.least], bound[bound >= best.least]
             if len(rows):
                 best.add(rows, self._engine.influence(state, a, rows))
             if best.least >= tier:
                 break
             below = least
-        if blind and not best.least > 0.0:
-            return None
-        return best.sorted()
+        return None if trace == np.inf and not best.least > 0.0 else best
 
-    def _reaching(self, least: float, below: float) -> IntArray:
+    def _reaching(self, least: float) -> IntArray:
         from inconvenient.kernels.ranking import reaching
 
-        return self._rows[: reaching(self._bound, least, below, self._rows)].copy()
+        return self._rows[: reaching(self._bound, max(least, _LEAST), np.inf, self._rows)].copy()
 
     def _sharpened(
         self, state: State, a: FloatArray, spread: float, trace: float, rows: IntArray

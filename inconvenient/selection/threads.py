@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 __all__ = ["in_parts"]
 
 # Below so many multiply-adds a part, handing it over costs more than it saves.
-_LEAST_WORK = 1_000_000
+_LEAST_WORK = 4_000_000
 _MOST_THREADS = 8
 
 _pools: dict[int, ThreadPoolExecutor] = {}
