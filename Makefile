@@ -18,7 +18,7 @@ help:
 	@echo 'make reproduce   recompute the profile from nothing and compare every artefact with dvc.lock'
 	@echo 'make lint        ruff check, ruff format --check, mypy --strict'
 	@echo 'make format      let ruff sort imports and format'
-	@echo 'make bench       time the kernels beside their naive versions and known libraries'
+	@echo 'make bench       time everything beside what one would use instead, into bench/RESULTS.md'
 	@echo 'make data        pull the datasets from dvc-store/ into data/'
 	@echo 'make index       write dvc-store/index.json, which `inconvenient fetch` reads; after `dvc push`'
 	@echo 'make clean       remove .venv and caches; data, records and artefacts stay'
@@ -100,8 +100,10 @@ format: check $(VENV)/.stamp-test
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: check $(VENV)/.stamp-test
-	$(BIN)/python -m pytest bench --benchmark-enable --benchmark-only
+# On an idle machine; the guards alone: pytest bench --benchmark-enable --benchmark-only.
+bench: check $(VENV)/.stamp-test data
+	PYTHONPATH=tests $(BIN)/python bench/results.py
+	@echo 'timings: $(CURDIR)/bench/RESULTS.md'
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .benchmarks dist

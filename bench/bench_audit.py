@@ -97,6 +97,9 @@ def seconds(call: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
+HEADER = "| case; beside | n | p | ours | beside | median ratio | least to most |"
+
+
 def threads(call: Callable[[], Any]) -> int | None:
     """Return with how many BLAS threads a call is quicker: one, or as many as there are (None)."""
     taken = {}
@@ -165,4 +168,5 @@ def test_refits_of_50_of_them(benchmark: Any, table: Any, name: str) -> None:
 
 
 if __name__ == "__main__":
+    print(f"{HEADER}\n{'| --- ' * 7}|")
     print("\n".join(rows()))

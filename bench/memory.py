@@ -1,7 +1,7 @@
 """Peak memory and growth of time of a selection: ``python bench/memory.py``.
 
-Prints a Markdown table: how much memory ``ic.select`` takes at its peak above the caller's array, as
-a multiple of the float64 design, and how much longer ten times the rows take.
+Prints a Markdown table: how much memory ``ic.select`` takes at its peak above the caller's array,
+as a multiple of the float64 design, and how much longer ten times the rows take.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sys
 
 ROWS, COLUMNS = 1_000_000, 50
 MEMORY_LIMIT, GROWTH_LIMIT = 2.2, 12.0
+HEADER = "| what | n | p | median | least to most | limit |"
 
 # In a process of its own, for the peak is the process's; a first selection on few rows loads all.
 CODE = """
@@ -78,9 +79,7 @@ def rows(rounds: int = 3) -> list[str]:
 
 def main() -> None:
     """Print the table."""
-    print(
-        "| what | n | p | median | least to most | limit |\n| --- | --- | --- | --- | --- | --- |"
-    )
+    print(f"{HEADER}\n{'| --- ' * 6}|")
     print("\n".join(rows()))
 
 

@@ -2,8 +2,8 @@
 
 Baselines add the same batches and choose the same rows (asserted):
 
-- strict: NumPy; X'X and X'y are kept up to date, one ``solve`` a step gives the coefficients and the
-  one row of the inverse that matters, and leverages come from the inverse.
+- strict: NumPy; X'X and X'y are kept up to date, one ``solve`` a step gives the coefficients and
+  the one row of the inverse that matters, and leverages come from the inverse.
 - usual: a scikit-learn refit per batch with tolerances that make the rows the same, the inverse
   Hessian from the rows, and the influence of every row on every coefficient.
 

@@ -17,7 +17,7 @@ from .jit import (
     kernel,
 )
 from .linalg import BLOCK, FEW, products
-from .screen import MARGIN, ROUNDING, coded_products, scaled, strike
+from .screen import MARGIN, ROUNDING, coded_products, scaled
 
 __all__ = ["ols_bounds", "ols_sharpened"]
 
@@ -76,22 +76,24 @@ def ols_bounds(codes, center, step, error, square, y, taken, b, a, spread, trace
     less = np.float32(1.0 / MARGIN if known else 0.0)
     one = np.float32(1.0)
     zero = np.float32(0.0)
+    never = np.float32(-np.inf)
     unit = np.float32(2.0 * ROUNDING)
     for block in range(codes.shape[0]):
         coded_products(codes[block], a_step, b_step, pull, fit)
         start = block * BLOCK
         for r in range(min(BLOCK, n - start)):
-            target = y[start + r] - fit_at
-            e = np.float32(target) - fit[r]
-            wide = v + unit * np.float32(abs(target))
+            target = np.float32(y[start + r] - fit_at)
+            e = target - fit[r]
+            wide = v + unit * abs(target)
             q = at + pull[r]
             top = q * e + (abs(q) * wide + (abs(e) * u + u * wide))
             sure = max(abs(q) - u, zero)
-            room = square[start + r] * most
             above = max(top, zero) * margin / (one + sure * sure * per_spread)
-            below = min(top, zero) * less / (one + room)
-            bound_out[start + r] = above + below
-        strike(taken, start, bound_out)
+            fit[r] = min(top, zero) * less
+            bound_out[start + r] = never if taken[start + r] else above
+        if known:
+            for r in range(min(BLOCK, n - start)):
+                bound_out[start + r] += fit[r] / (one + square[start + r] * most)
 
 
 @kernel(
