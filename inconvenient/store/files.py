@@ -150,7 +150,8 @@ def write_frame(
 def read_frame(source: str | Path | bytes) -> pd.DataFrame:
     """Read what :func:`write_frame` wrote, or its bytes."""
     handle = io.BytesIO(source) if isinstance(source, bytes) else source
-    frame: pd.DataFrame = pq.read_table(handle).to_pandas()
+    # One thread: a process that ends while Arrow's pool still starts may be aborted after its work.
+    frame: pd.DataFrame = pq.read_table(handle, use_threads=False).to_pandas(use_threads=False)
     return frame
 
 
