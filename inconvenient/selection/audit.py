@@ -254,7 +254,7 @@ def _table(
     X = np.ones((len(frame), first + len(design)))
     raw = {str(name): raw_values(frame[name]) for name in frame.columns}
     for j, record in enumerate(design):
-        X[:, first + j] = record.raw(raw[record.feature])
+        record.fill_raw(raw[record.feature], X[:, first + j])
     y = np.array(dataset.y, dtype=np.float64)
     X.setflags(write=False)
     y.setflags(write=False)

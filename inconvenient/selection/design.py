@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -74,11 +74,14 @@ class DesignColumn:
     mean: float
     scale: float
 
-    def raw(self, values: FloatArray | Levels) -> FloatArray:
-        """Return the column before standardisation, float64 (n,), of ``raw_values``."""
+    def fill_raw(self, values: FloatArray | Levels, raw_out: FloatArray) -> None:
+        """Fill the column before standardisation, float64 (n,), from ``raw_values``."""
         if isinstance(values, Levels):
-            return values.among(self.levels or ())
-        return np.where(np.isnan(values), self.fill, values)
+            raw_out[:] = values.among(self.levels or ())
+        else:
+            # Copied first: a column of a row-major table is read slowly, and once is enough.
+            raw_out[:] = values
+            np.copyto(raw_out, self.fill, where=np.isnan(raw_out))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -138,7 +141,7 @@ class Design:
         """Encode other rows of the same table, float64 (n', p); levels never seen are all zero."""
         X = np.empty((len(frame), len(self.columns)))
         X[:, 0] = 1.0
-        _encode(self.encoding, frame, X[:, 1:])
+        _encode(self.encoding, frame, {}, X[:, 1:])
         X[:, 1:] -= [column.mean for column in self.encoding]
         X[:, 1:] /= [column.scale for column in self.encoding]
         return X
@@ -165,20 +168,27 @@ def _groups_of_levels(levels: Levels, rare_level_share: float) -> dict[str, tupl
     return groups
 
 
-def _raw_columns(frame: pd.DataFrame, rare_level_share: float) -> list[DesignColumn]:
+def _raw_columns(
+    frame: pd.DataFrame, rare_level_share: float
+) -> tuple[list[DesignColumn], dict[str, Levels]]:
+    """Return the design columns, by name, and the levels of each categorical feature."""
     columns = []
+    levels: dict[str, Levels] = {}
     for feature in sorted(frame.columns, key=str):
         series = frame[feature]
         if is_numeric(series):
-            values = series.to_numpy(dtype=np.float64, na_value=np.nan)
-            present = values[~np.isnan(values)]
-            fill = float(np.median(present)) if present.size else 0.0
+            values = np.array(series.to_numpy(dtype=np.float64, na_value=np.nan))
+            gaps = np.isnan(values)
+            present = values[~gaps] if gaps.any() else values
+            fill = float(np.median(present, overwrite_input=True)) if present.size else 0.0
             columns.append(DesignColumn(str(feature), str(feature), None, fill, 0.0, 1.0))
         else:
-            for level, raw in _groups_of_levels(levels_of(series), rare_level_share).items():
+            levels[str(feature)] = levels_of(series)
+            groups = _groups_of_levels(levels[str(feature)], rare_level_share)
+            for level, raw in groups.items():
                 name = f"{feature}={level}"
                 columns.append(DesignColumn(name, str(feature), raw, 0.0, 0.0, 1.0))
-    return sorted(columns, key=lambda column: column.name)
+    return sorted(columns, key=lambda column: column.name), levels
 
 
 def _read_only(array: A) -> A:
@@ -186,7 +196,12 @@ def _read_only(array: A) -> A:
     return array
 
 
-def _encode(columns: Sequence[DesignColumn], frame: pd.DataFrame, X_out: FloatArray) -> None:
+def _encode(
+    columns: Sequence[DesignColumn],
+    frame: pd.DataFrame,
+    levels: Mapping[str, Levels],
+    X_out: FloatArray,
+) -> None:
     """Fill the columns before standardisation, (n, p'); each raw column is read once."""
     places: dict[str, list[int]] = {}
     for j, column in enumerate(columns):
@@ -196,9 +211,9 @@ def _encode(columns: Sequence[DesignColumn], frame: pd.DataFrame, X_out: FloatAr
     waiting = np.empty((width, len(frame)))
     at: list[int] = []
     for feature, positions in places.items():
-        values = raw_values(frame[feature])
+        values = levels[feature] if feature in levels else raw_values(frame[feature])
         for j in positions:
-            waiting[len(at)] = columns[j].raw(values)
+            columns[j].fill_raw(values, waiting[len(at)])
             at.append(j)
             if len(at) == width:
                 _scatter(waiting, at, X_out)
@@ -339,10 +354,11 @@ def build_design(
                 "constant to that; subtract a constant, name another target or use more rows"
             )
         target = (target - y_mean) / y_scale
-    columns = _raw_columns(frame, rare_level_share)
+    columns, levels = _raw_columns(frame, rare_level_share)
     X = np.empty((len(frame), 1 + len(columns)))
     X[:, 0] = 1.0
-    _encode(columns, frame, X[:, 1:])
+    _encode(columns, frame, levels, X[:, 1:])
+    del levels
     records, varies = _standardise(X, columns)
     kept, repeats = _independent(X, 1 + np.flatnonzero(varies))
     removed = [column.name for column, v in zip(columns, varies, strict=True) if not v]
