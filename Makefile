@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint
 REPORT := artefacts/$(PROFILE)/report/report.html
 
 .DELETE_ON_ERROR:
-.PHONY: help check data index run reproduce test test-jit test-nojit lint format bench clean
+.PHONY: help check data index run reproduce test test-jit test-nojit lint format guards bench clean
 
 help:
 	@echo 'make run         build .venv, pull the data, run the quick profile, say where the report is'
@@ -18,6 +18,7 @@ help:
 	@echo 'make reproduce   recompute the profile from nothing and compare every artefact with dvc.lock'
 	@echo 'make lint        ruff check, ruff format --check, mypy --strict'
 	@echo 'make format      let ruff sort imports and format'
+	@echo 'make guards      fail where a kernel has become many times slower beside a known library'
 	@echo 'make bench       time everything beside what one would use instead, into bench/RESULTS.md'
 	@echo 'make data        pull the datasets from dvc-store/ into data/'
 	@echo 'make index       write dvc-store/index.json, which `inconvenient fetch` reads; after `dvc push`'
@@ -100,7 +101,11 @@ format: check $(VENV)/.stamp-test
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# On an idle machine; the guards alone: pytest bench --benchmark-enable --benchmark-only.
+# Ratios to what one would use instead, far below what an idle machine measures.
+guards: check $(VENV)/.stamp-test
+	$(BIN)/python -m pytest bench/bench_guards.py
+
+# On an idle machine. Figures by pytest-benchmark: pytest bench --benchmark-enable --benchmark-only.
 bench: check $(VENV)/.stamp-test data
 	PYTHONPATH=tests $(BIN)/python bench/results.py
 	@echo 'timings: $(CURDIR)/bench/RESULTS.md'
