@@ -68,8 +68,9 @@ class Engine:
     -----
     Penalised objective: mean loss + (ridge / 2) ||b||^2 over the contrasts, intercept free. OLS
     adds rows to X'X and refactorises once per call, with one refinement step on fresh residuals
-    where the columns are far from orthogonal; the others run Newton's method from the previous
-    coefficients, refactorising at each step.
+    where the columns are far from orthogonal. The others run Newton's method from the previous
+    coefficients: a Hessian serves several steps where these converge, that of a grown sample takes
+    the new rows alone at first, and the last step always has one of its own coefficients.
     """
 
     def __init__(self, design: Design) -> None:
