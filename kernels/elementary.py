@@ -11,7 +11,7 @@ from numba.extending import intrinsic
 
 from .jit import VECTOR, VECTOR_OUT, inline, kernel
 
-__all__ = ["exp", "exp_array", "expit", "log"]
+__all__ = ["exp", "exp_array", "expit", "log", "residual_and_weight"]
 
 _LOG2E = 1.4426950408889634
 # ln 2 in two parts: the first has trailing zero bits, so that k * _LN2_HIGH is exact.
@@ -76,6 +76,17 @@ def expit(x):
     """Return 1 / (1 + e ** -x) without overflow."""
     small = exp(-abs(x))
     return (1.0 if x >= 0.0 else small) / (1.0 + small)
+
+
+@inline
+def residual_and_weight(y, x):
+    """Return y - p and p (1 - p) for y of 0 or 1 and p = expit(x), without cancellation."""
+    small = exp(-abs(x))
+    near = 1.0 / (1.0 + small)
+    far = small / (1.0 + small)
+    share = near if x >= 0.0 else far
+    other = far if x >= 0.0 else near
+    return (other if y > 0.5 else -share), near * far
 
 
 @inline

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numba
 from numba import config, njit, types
 from numba.core import caching
 
@@ -74,7 +75,9 @@ def _cache_folder() -> Path | None:
         os.path.join(tempfile.gettempdir(), "inconvenient-numba"),
     ]
     for candidate in filter(None, candidates):
-        folder = Path(candidate, f"kernels-{_DIGEST[:16]}")
+        # By Numba's version too: two that share a folder would overwrite each other's files, and an
+        # index of the one may then point at code of the other.
+        folder = Path(candidate, f"kernels-{_DIGEST[:16]}-numba-{numba.__version__}")
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=folder):

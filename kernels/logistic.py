@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
-from .elementary import exp, expit, log
+from .elementary import exp, log, residual_and_weight
 from .jit import MATRIX, MATRIX_OUT, ROWS, VECTOR, VECTOR_OUT, inline, kernel
 from .linalg import (
     CONVERGED,
@@ -83,9 +83,7 @@ def _gradient(X, y, rows, penalty, b, weights_out, g_out):
             else:
                 apart = apart and value < 0.0
                 loss += max(value, 0.0)
-            share = (1.0 if value >= 0.0 else small) / (1.0 + small)
-            weights_out[i] = share * (1.0 - share)
-            residual[i - start] = y[rows[i]] - share
+            residual[i - start], weights_out[i] = residual_and_weight(y[rows[i]], value)
         r0, r1, r2, r3 = residual[0], residual[1], residual[2], residual[3]
         for j in range(p):
             g_out[j] = (((g_out[j] + r0 * x0[j]) + r1 * x1[j]) + r2 * x2[j]) + r3 * x3[j]
@@ -231,7 +229,7 @@ def logistic_numerators(X, y, b, a, numerator_out):
             eta,
         )
         for r in range(min(FEW, n - start)):
-            numerator_out[start + r] = pull[r] * (y[start + r] - expit(eta[r]))
+            numerator_out[start + r] = pull[r] * residual_and_weight(y[start + r], eta[r])[0]
 
 
 @kernel(types.void(MATRIX, VECTOR, ROWS, VECTOR, VECTOR, MATRIX, VECTOR_OUT))
@@ -267,6 +265,5 @@ def logistic_influence(X, y, rows, b, a, L, influence_out):
             for j in range(p):
                 eta += b[j] * x[j]
                 pull += a[j] * x[j]
-            prob = expit(eta)
-            weight = prob * (1.0 - prob)
-            influence_out[i] = pull * (y[rows[i]] - prob) / (1.0 + weight * hat[i - start])
+            residual, weight = residual_and_weight(y[rows[i]], eta)
+            influence_out[i] = pull * residual / (1.0 + weight * hat[i - start])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
-from .elementary import expit
+from .elementary import residual_and_weight
 from .jit import (
     CODES,
     FLAGS,
@@ -78,12 +78,10 @@ def logistic_bounds(codes, center, step, error, square, y, taken, b, a, spread, 
         coded_products(codes[block], a_step, b_step, pull, fit)
         start = block * BLOCK
         for r in range(min(BLOCK, n - start)):
-            share = expit(fit_at + fit[r])
-            e = y[start + r] - share
+            e, weight = residual_and_weight(y[start + r], fit_at + fit[r])
             q = pull_at + pull[r]
             top = q * e + (abs(q) * v + (abs(e) * u + u * v))
             sure = max(abs(q) - u, 0.0)
-            weight = share * (1.0 - share)
             least = 1.0 + max(weight - drop, 0.0) * (sure * sure) * per_spread
             most = 1.0 + (weight + drop) * square[start + r] * room
             bound = max(top, 0.0) * MARGIN / least + min(top, 0.0) * less / most
@@ -131,9 +129,8 @@ def logistic_sharpened(X, square, y, rows, b, a, spread, trace, bound_out):
         )
         for i in range(start, last + 1):
             q = pull[i - start]
-            share = expit(eta[i - start])
-            weight = share * (1.0 - share)
-            top = q * (y[rows[i]] - share)
+            residual, weight = residual_and_weight(y[rows[i]], eta[i - start])
+            top = q * residual
             above = max(top, 0.0) * MARGIN / (1.0 + weight * (q * q) * per_spread)
             below = min(top, 0.0) * less / (1.0 + weight * square[rows[i]] * room)
             bound_out[i] = above + below

@@ -555,3 +555,19 @@ def test_a_perfect_fit_has_no_significance_to_lose(diabetes):
     assert found.coefficient == pytest.approx(3.0, rel=1e-10)
     assert not any(entry.reached for entry in found.entries)
     assert "no set of up to 5 of 442 rows" in found["flip"].message
+
+
+def test_names_of_columns_do_not_matter_without_an_intercept():
+    rng = np.random.default_rng(1)
+    a = np.where(np.arange(16) < 3, 8.0, 5.0)
+    b = rng.standard_normal(16)
+    y = np.where(a == 8, 20.0, 3.0) + 0.5 * b + 0.3 * rng.standard_normal(16)
+    found = []
+    for name in ("a", "z"):
+        X = pd.DataFrame({name: a, "b": b})
+        for feature in (name, "b"):
+            entries = ic.audit(X, y, feature=feature, fit_intercept=False).entries
+            found.append([(e.k, sorted(e.rows.tolist()), e.proof) for e in entries])
+    assert found[:2] == found[2:]
+    # Without the three rows of 8, a column of 5 is left, which is a column like any other.
+    assert found[0][1] == (3, [0, 1, 2], "exhaustive")

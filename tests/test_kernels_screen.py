@@ -158,3 +158,26 @@ def test_in_parts_passes_errors_on(monkeypatch):
 
     with pytest.raises(ValueError, match="in the second part"):
         in_parts(task, 10, 1e7)
+
+
+@pytest.mark.parametrize("scale", [1e-11, 1e-7, 1e7, 1e11])
+def test_columns_of_any_scale_are_screened(scale):
+    # H^-1 is huge or tiny then, beyond single precision.
+    rng = np.random.default_rng(0)
+    x = scale * rng.normal(size=1000)
+    y = 0.5 * x / scale + rng.normal(size=1000)
+    x[:2], y[:2] = [1e3 * scale, -1e3 * scale], [300.0, 150.0]
+    engine = Engine(design_from(np.column_stack([np.ones(1000), x]), y, "regression"))
+    rows = np.arange(2, 40)
+    state = engine.fit(rows)
+    taken = np.zeros(1000, dtype=bool)
+    taken[rows] = True
+    functional = np.array([[0.0], [1.0]])
+    for k in (1, 5, 500, 962):
+        got, _ = engine.best_rows(state, functional, taken, k)
+        outside = np.flatnonzero(~taken)
+        score = np.full(1000, np.nan)
+        score[outside] = engine.influence(
+            state, engine.solve_functional(state, functional), outside
+        )
+        assert got.tolist() == top_rows(score, taken, k)

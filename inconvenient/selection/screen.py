@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -128,14 +129,20 @@ class Screen:
         """
         if k == 0:
             return np.empty(0, dtype=np.int64), np.empty(0)
+        # Units in which t'H^-1 t is about 1, for bounds are in single precision; a power of two
+        # changes no digit.
+        unit = 2.0 ** -math.frexp(math.sqrt(spread))[1] if 0.0 < spread < np.inf else 1.0
+        a, spread = a * unit, spread * unit * unit
+        self._floor, self._last = self._floor * unit, self._last * unit
         found = None if self._exhausted else self._search(state, a, spread, taken, k, np.inf)
         if found is None:
             from inconvenient.kernels.linalg import inverse_trace
 
             found = self._search(state, a, spread, taken, k, inverse_trace(state.factor))
             assert found is not None
+        self._floor, self._last = self._floor / unit, self._last / unit
         self._exhausted = not self._floor > 0.0
-        return found
+        return found[0], found[1] / unit
 
     def _search(
         self, state: State, a: FloatArray, spread: float, taken: BoolArray, k: int, trace: float

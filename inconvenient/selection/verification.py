@@ -37,7 +37,7 @@ class Fit:
         sums to zero. All NaN unless ``status`` is "ok".
     status : str
         "ok", "small_class" (a class under ``min_class`` rows, or absent), "constant_column" (a
-        column but the first is constant), "rank_loss", or "separation" (no finite
+        column beside the intercept is constant), "rank_loss", or "separation" (no finite
         maximum-likelihood fit, or none found). The first that holds, in this order.
     """
 
@@ -162,6 +162,17 @@ def _classify(
     return contrasts, "ok"
 
 
+def _constant(X: Floats) -> NDArray[np.bool_]:
+    """Return which columns are constant beside an intercept, or zero without one, bool (p,)."""
+    low, high = X.min(axis=0), X.max(axis=0)
+    if np.all(X[:, 0] == 1.0):
+        found: NDArray[np.bool_] = low == high
+        found[0] = False
+        return found
+    zero: NDArray[np.bool_] = (low == 0.0) & (high == 0.0)
+    return zero
+
+
 def fit_independent(
     X: NDArray[Any],
     y: NDArray[Any],
@@ -212,7 +223,7 @@ def fit_independent(
         counts = np.bincount(codes, minlength=n_classes)
         if counts.min() < max(min_class, 1):
             return Fit(failed, "small_class")
-    if n == 0 or np.any(X[:, 1:].max(axis=0) == X[:, 1:].min(axis=0)):
+    if n == 0 or _constant(X).any():
         return Fit(failed, "constant_column")
     with np.errstate(all="ignore"):
         basis = _orthonormal(*_scaled(X)) if np.all(np.isfinite(X)) else None
