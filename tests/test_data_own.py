@@ -13,7 +13,8 @@ import pytest
 import yaml
 
 import inconvenient as ic
-from inconvenient.data import prepare_table
+from inconvenient.data import prepare_table, read_table
+from inconvenient.data.own import read_entry
 from inconvenient.errors import ConfigError, InputError, NotAvailableError
 
 Cli = Callable[..., tuple[int, str, str]]
@@ -247,8 +248,8 @@ ENTRIES = {
     "no YAML": ("a: [", "is no YAML"),
     "unknown key": ("targt: price", "has the unknown key 'targt'; did you mean target?"),
     "far key": ("zzz: price", "unknown key 'zzz'; known are target, name"),
-    "wrong type": ("target: price\ndrop: [a]", r"drop must be a dict, got \['a'\]"),
-    "yes": ("target: yes", "target must be a str, got True; quote it"),
+    "wrong type": ("target: price\ndrop: [a]", r"drop must be a mapping, as {column: reason}, got \['a'\]"),
+    "yes": ("target: yes", r"target must be a text \(quote it\), got True"),
     "no target": ("name: a", "lacks target, the column to predict"),
 }
 
@@ -273,3 +274,25 @@ def test_an_entry_in_memory(houses: pd.DataFrame) -> None:
 def test_an_entry_that_is_absent(houses: pd.DataFrame) -> None:
     with pytest.raises(ConfigError, match="none.yaml cannot be read: No such file"):
         ic.add_dataset(houses, name="a", entry="none.yaml")
+
+
+def test_a_damaged_entry_does_not_hide_the_other_datasets(home):
+    frame = pd.DataFrame({"x": np.arange(40.0), "y": np.arange(40.0) ** 2})
+    ic.add_dataset(frame, target="y", name="good")
+    (home / "datasets" / "own" / "bad.yaml").write_text("")
+    with pytest.warns(UserWarning, match="own:bad is left out"):
+        assert "own:good" in set(ic.list_datasets()["name"])
+
+
+def test_numbers_may_stand_for_gaps_in_an_entry(tmp_path):
+    table = tmp_path / "my.csv"
+    table.write_text("x,y\n" + "\n".join(f"{i if i % 7 else -9},{i * i}" for i in range(60)))
+    table.with_suffix(".yaml").write_text("target: y\nna: [-9]\n")
+    entry = read_entry(table.with_suffix(".yaml"))
+    assert entry["na"] == ["-9"]
+    assert read_table(table, na=entry["na"])["x"].isna().sum() == 9
+
+
+def test_a_dataset_is_named_by_a_text():
+    with pytest.raises(InputError, match="named by a text, got None"):
+        ic.load_dataset(None)

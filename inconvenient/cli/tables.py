@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from inconvenient.errors import InputError
+
 __all__ = ["Decimal", "Na", "Sheet", "Text", "entry_of", "is_table", "reading"]
 
 Na = Annotated[
@@ -41,6 +43,8 @@ def entry_of(table: str, entry: Path | None) -> dict[str, Any]:
     """Return what the entry of a table says; the one beside it is taken if there is one."""
     from inconvenient.data.own import read_entry
 
+    if Path(table).is_dir():
+        raise InputError(f"a file with a table was needed, got the folder {table!r}; name its file")
     beside = Path(table).with_suffix(".yaml")
     if entry is None and not beside.is_file():
         return {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +135,12 @@ def list_added() -> pd.DataFrame:
     for kind in KINDS:
         for path in sorted((folder / kind).rglob("*.yaml")):
             name = f"{kind}:{path.relative_to(folder / kind).as_posix().removesuffix('.yaml')}"
-            facts = added_facts(name)
+            try:
+                facts = added_facts(name)
+            except (ConfigError, NotAvailableError) as error:
+                # One damaged file must not hide all other datasets.
+                warnings.warn(f"{name} is left out: {error}", stacklevel=3)
+                continue
             rows.append(
                 {
                     **{key: facts[key] for key in ("name", "task", "rows", "features")},

@@ -151,7 +151,14 @@ def load_dataset(name: str) -> Dataset:
     NotAvailableError
         If its file is absent or damaged; the message says what to run.
     """
+    name = _text(name)
     return load_remote(name) if is_remote(name) else read_dataset(data_folder(), name)
+
+
+def _text(name: Any) -> str:
+    if not isinstance(name, str):
+        raise InputError(f"a dataset is named by a text, got {name!r}; ic.list_datasets() has all")
+    return name
 
 
 def read_dataset(folder: Path, name: str) -> Dataset:

@@ -35,6 +35,11 @@ ENTRY_KEYS: Mapping[str, type] = {
     "licence": str,
 }
 
+_WRITTEN: dict[Any, str] = {
+    str: "a text (quote it)",
+    list: "a list, as [a, b]",
+    dict: "a mapping, as {column: reason}",
+}
 _READING = ("na", "text", "decimal", "sheet")
 
 
@@ -68,6 +73,9 @@ def read_entry(path: str | os.PathLike[str]) -> dict[str, Any]:
     if not isinstance(raw, dict):
         raise ConfigError(f"{path} must be a mapping with the key target, got {raw!r:.40}")
     check_entry(raw, str(path))
+    if "na" in raw:
+        # YAML makes numbers of -9 and 99; what a file holds is text.
+        raw["na"] = [str(mark) for mark in raw["na"]]
     if "target" not in raw:
         raise ConfigError(f"{path} lacks target, the column to predict")
     return raw
@@ -82,9 +90,11 @@ def check_entry(entry: Mapping[str, Any], path: str = "entry") -> None:
             raise ConfigError(f"{path} has the unknown key {key!r}; {hint}")
         if not isinstance(value, ENTRY_KEYS[key]):
             raise ConfigError(
-                f"{path}: {key} must be a {ENTRY_KEYS[key].__name__}, got {value!r:.40}; quote it "
-                "if it is a text"
+                f"{path}: {key} must be {_WRITTEN[ENTRY_KEYS[key]]}, got {value!r:.40}"
             )
+        marks: Any = value
+        if key == "na" and not all(isinstance(mark, str | int | float) for mark in marks):
+            raise ConfigError(f"{path}: na must list texts or numbers, got {value!r:.40}")
 
 
 def own_name(table: Any, name: str | None) -> str:
