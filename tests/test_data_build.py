@@ -6,6 +6,7 @@ import dataclasses
 import importlib.metadata
 import sys
 
+import pyarrow.parquet as pq
 import pytest
 
 from inconvenient.data import sources
@@ -39,7 +40,11 @@ def test_two_builds_are_equal(built, tmp_path) -> None:
 def test_the_checkout_holds_what_the_packages_give(built, data_folder) -> None:
     for name in NAMES:
         file = f"{name}.parquet"
-        assert (built / file).read_bytes() == (data_folder / file).read_bytes()
+        ours, theirs = built / file, data_folder / file
+        if pq.read_metadata(ours).created_by == pq.read_metadata(theirs).created_by:
+            assert ours.read_bytes() == theirs.read_bytes()
+        else:  # another version of Arrow packs the same content otherwise
+            assert pq.read_table(ours).equals(pq.read_table(theirs))
     assert verify(data_folder) == []
 
 

@@ -248,7 +248,13 @@ ENTRIES = {
     "no YAML": ("a: [", "is no YAML"),
     "unknown key": ("targt: price", "has the unknown key 'targt'; did you mean target?"),
     "far key": ("zzz: price", "unknown key 'zzz'; known are target, name"),
-    "wrong type": ("target: price\ndrop: [a]", r"drop must be a mapping, as {column: reason}, got \['a'\]"),
+    "wrong type": (
+        "target: price\ndrop: [a]",
+        r"drop must be a mapping, as {column: reason}, got \['a'\]",
+    ),
+        "target: price\ndrop: [a]",
+        r"drop must be a mapping, as {column: reason}, got \['a'\]",
+    ),
     "yes": ("target: yes", r"target must be a text \(quote it\), got True"),
     "no target": ("name: a", "lacks target, the column to predict"),
 }

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from inconvenient.errors import InputError
 
-__all__ = ["as_frame"]
+__all__ = ["as_frame", "of_array"]
+
+T = TypeVar("T", pd.DataFrame, pd.Series)
 
 
 def as_frame(X: Any) -> pd.DataFrame:
@@ -100,7 +102,7 @@ def _frame_of(X: Any) -> pd.DataFrame:
                 f"field {nested[0]!r} of X must hold one value a row, got {array[nested[0]].ndim} "
                 "dimensions; spread it over columns"
             )
-        return pd.DataFrame({name: array[name] for name in array.dtype.names})
+        return pd.DataFrame({name: of_array(pd.Series, array[name]) for name in array.dtype.names})
     if array.ndim != 2:
         way = "pass a DataFrame or a two-dimensional array"
         if array.ndim == 1 and array.dtype != object:
@@ -111,7 +113,31 @@ def _frame_of(X: Any) -> pd.DataFrame:
     width = len(str(max(array.shape[1] - 1, 0)))
     names = [f"x{j:0{width}d}" for j in range(array.shape[1])]
     # Nobody writes to it, so that it may share the caller's memory.
-    return pd.DataFrame(array, columns=names, copy=False)
+    return of_array(pd.DataFrame, array, columns=names, copy=False)
+
+
+def of_array(container: type[T], array: Any, **options: Any) -> T:
+    """Return an array as a Series or DataFrame.
+
+    Pandas before 3 looks for times among objects and fails on integers too long for a float.
+
+    Parameters
+    ----------
+    container : type
+        Series or DataFrame.
+    array : array
+    options : Any
+        For the container.
+
+    Returns
+    -------
+    Series or DataFrame
+    """
+    try:
+        made: T = container(array, **options)
+    except OverflowError:
+        made = container(array, dtype=object, **options)
+    return made
 
 
 def _listed(names: Any) -> str:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from inconvenient.data.columns import clean_column, closest, gaps, is_numeric
 from inconvenient.data.dataset import TASKS, Dataset
-from inconvenient.data.frames import as_frame
+from inconvenient.data.frames import as_frame, of_array
 from inconvenient.errors import InputError
 
 __all__ = ["check_feature", "prepare_table"]
@@ -188,7 +188,7 @@ def _groups(
         if labels.shape != (len(table),):
             got = f"{labels.size}" if labels.ndim == 1 else f"shape {labels.shape}"
             raise InputError(f"groups need one label per row, {len(table)}, got {got}")
-        column, name = pd.Series(labels), "groups"
+        column, name = of_array(pd.Series, labels), "groups"
     missing = gaps(column, name=name, role="groups")
     if missing.any():
         raise InputError(

@@ -11,6 +11,7 @@ from scipy.sparse import issparse
 from sklearn.utils import _safe_indexing
 
 from inconvenient.data import as_frame
+from inconvenient.data.frames import of_array
 from inconvenient.errors import InputError
 
 __all__ = ["labels_of", "table_of", "take_rows"]
@@ -91,7 +92,7 @@ def labels_of(y: Any) -> pd.Series:
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim == 1:
-        return pd.Series(array)
+        return of_array(pd.Series, array)
     if array.ndim != 2:
         raise InputError(f"y must be one column or one-hot columns, got {array.ndim} dimensions")
     ones = array == 1
@@ -125,6 +126,8 @@ def take_rows(table: Any, indices: npt.NDArray[np.int64]) -> Any:
         return taken if table.format == "dia" else taken.asformat(table.format)
     if hasattr(table, "iloc"):
         return table.iloc[indices]
+    if hasattr(table, "to_pandas") and hasattr(table, "take"):
+        return table.take(indices)  # Arrow's; not every scikit-learn from 1.5 on can index it
     return _safe_indexing(table, indices)
 
 

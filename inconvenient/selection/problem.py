@@ -12,6 +12,7 @@ import pandas as pd
 
 from inconvenient.data import Dataset, as_frame, check_feature, prepare_table
 from inconvenient.data.columns import gaps
+from inconvenient.data.frames import of_array
 from inconvenient.errors import InputError, UnmetError
 from inconvenient.selection.design import Design, build_design
 from inconvenient.selection.engine import Engine
@@ -82,7 +83,7 @@ def _target_series(y: Any, rows: int) -> pd.Series:
             raise InputError(
                 f"y must be one-dimensional, got {array.ndim} dimensions; pass one target column"
             )
-        series = pd.Series(array)
+        series = of_array(pd.Series, array)
     if len(series) != rows:
         raise InputError(f"X and y must have equally many rows, got {rows} and {len(series)}")
     return series
