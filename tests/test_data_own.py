@@ -252,9 +252,6 @@ ENTRIES = {
         "target: price\ndrop: [a]",
         r"drop must be a mapping, as {column: reason}, got \['a'\]",
     ),
-        "target: price\ndrop: [a]",
-        r"drop must be a mapping, as {column: reason}, got \['a'\]",
-    ),
     "yes": ("target: yes", r"target must be a text \(quote it\), got True"),
     "no target": ("name: a", "lacks target, the column to predict"),
 }
