@@ -63,7 +63,7 @@ def _parquet(source: Path, frame: pd.DataFrame, positions: Sequence[int]) -> byt
     import pyarrow.parquet as pq
 
     if source.suffix.lower() in _PARQUET:
-        whole = pq.read_table(source)
+        whole = pq.read_table(source, use_threads=False)
     else:
         whole = pa.Table.from_pandas(frame, preserve_index=False)
     buffer = io.BytesIO()

@@ -25,6 +25,8 @@ GAPS = (
 
 #: Lines by which the separator is chosen.
 _SAMPLE = 21
+# Bytes from which Arrow's threads are worth their start.
+_THREADS_FROM = 2_000_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -89,7 +91,8 @@ def read_delimited(file: Path, raw: bytes, separator: str, wishes: Wishes) -> An
     if b"\n" not in raw and b"\r" not in raw:
         raise InputError(f"{file} holds a header and no rows; a table needs rows")
     options = {
-        "read_options": arrow_csv.ReadOptions(use_threads=True),
+        # A process that ends while Arrow's threads still start may be aborted after its work.
+        "read_options": arrow_csv.ReadOptions(use_threads=len(raw) > _THREADS_FROM),
         # Line breaks within quotes cost the parser its threads.
         "parse_options": arrow_csv.ParseOptions(
             delimiter=separator, newlines_in_values=b'"' in raw

@@ -160,7 +160,7 @@ def _frame(table: Any) -> pd.DataFrame:
     unnamed = [c for c in table.column_names if re.fullmatch(r"__index_level_\d+__", c)]
     # What pandas wrote beside the columns could turn some into an index, or be damaged.
     frame: pd.DataFrame = table.drop_columns(unnamed).to_pandas(
-        types_mapper=nullable.get, ignore_metadata=True
+        types_mapper=nullable.get, ignore_metadata=True, use_threads=table.nbytes > 2_000_000
     )
     for name in frame.columns:
         series = frame[name]
