@@ -313,7 +313,7 @@ def test_damaged_files_are_not_loaded(server, quick) -> None:
         ic.load_dataset("openml:61")
     path.with_suffix(".yaml").write_text("name: x")
     with pytest.raises(ic.InconvenientError, match=r"exactly the keys.*openml:61 --again"):
-        ic.list_datasets()
+        ic.load_dataset("openml:61")
     assert len(ic.add_dataset("openml:61", again=True)) == 150
 
 

@@ -22,8 +22,8 @@ __all__ = ["ALGORITHM", "Store", "content_key", "library_versions"]
 #: an edit changes what it computes; an edit that does not (speed, names) then costs nothing.
 ALGORITHM: dict[str, int] = {
     "split": 1,
-    "reference": 3,
-    "shifts": 3,
+    "reference": 4,
+    "shifts": 4,
     "filter": 1,
     "evaluate": 1,
     "collateral": 1,
