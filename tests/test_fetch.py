@@ -479,4 +479,4 @@ def test_what_was_fetched_is_found(
 def test_records_are_frozen(checkout: Path, home: Path) -> None:
     done = fetch(checkout)
     with pytest.raises(dataclasses.FrozenInstanceError):
-        done.files = 0  # type: ignore[misc]
+        done.files = 0

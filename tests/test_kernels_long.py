@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
+from removal_tables import extended
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import naive
@@ -198,7 +199,7 @@ def tiny_residuals(rng, X, y):
     return X, X @ np.arange(1.0, 1.0 + X.shape[1]) + 1e-9 * y
 
 
-@pytest.mark.skipif(np.finfo(np.longdouble).eps > 1e-18, reason="needs extended precision")
+@extended
 @pytest.mark.parametrize("task", ["regression", "binary"])
 @pytest.mark.parametrize(
     ("make", "rtol"),
