@@ -91,6 +91,7 @@ def _cache_folder() -> Path | None:
 CACHE_FOLDER = None if config.DISABLE_JIT else _cache_folder()
 
 
+# Numba has no types, so that the classes below derive from Any to the type checker.
 class _Locator(caching._CacheLocator):  # type: ignore[misc]
     """Places compiled functions in our folder, stamped with the digest of all kernel files."""
 

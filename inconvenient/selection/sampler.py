@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import numbers
 import warnings
 from typing import Any, ClassVar
@@ -11,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import InputTags, Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from inconvenient.data import prepare_table
@@ -32,7 +31,7 @@ _TOO_SMALL = ("small_class", "rank_loss", "constant_column", "separation")
 _GROWTH = 1.5
 
 
-# scikit-learn has no types, so its classes are Any to the type checker; so too in _tag_classes.
+# scikit-learn has no types, so its classes are Any to the type checker; so too for the tags below.
 class ConvenienceSampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
     """Keep rows on which a coefficient is amplified, attenuated or sign-flipped.
 
@@ -299,41 +298,26 @@ class ConvenienceSampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[m
         """Return what checks need to know, with the two entries that imbalanced-learn adds."""
         return _tags(super().__sklearn_tags__())
 
-    def _more_tags(self) -> dict[str, Any]:
-        # The same for scikit-learn before 1.6.
-        return {
-            "X_types": ["2darray", "sparse", "dataframe", "string", "categorical"],
-            "allow_nan": True,
-            "requires_y": True,
-            "sample_indices": True,
-        }
+
+@dataclasses.dataclass(slots=True)
+class _SamplerTags:
+    sample_indices: bool = True
 
 
-@functools.cache
-def _tag_classes() -> tuple[Any, Any]:
-    # Here, for scikit-learn before 1.6 has no such classes and asks for none.
-    from sklearn.utils import InputTags, Tags
+@dataclasses.dataclass(slots=True)
+class _InputTags(InputTags):  # type: ignore[misc]
+    dataframe: bool = True
 
-    @dataclasses.dataclass(slots=True)
-    class SamplerTags:
-        sample_indices: bool = True
 
-    @dataclasses.dataclass(slots=True)
-    class SamplerInputTags(InputTags):  # type: ignore[misc]
-        dataframe: bool = True
-
-    @dataclasses.dataclass(slots=True)
-    class TagsOfSampler(Tags):  # type: ignore[misc]
-        sampler_tags: SamplerTags = dataclasses.field(default_factory=SamplerTags)
-
-    return TagsOfSampler, SamplerInputTags
+@dataclasses.dataclass(slots=True)
+class _Tags(Tags):  # type: ignore[misc]
+    sampler_tags: _SamplerTags = dataclasses.field(default_factory=_SamplerTags)
 
 
 def _tags(base: Any) -> Any:
-    tags_class, input_class = _tag_classes()
     values = {field.name: getattr(base, field.name) for field in dataclasses.fields(base)}
-    tags = tags_class(**values)
+    tags = _Tags(**values)
     tags.estimator_type = "sampler"
     tags.target_tags.required = True
-    tags.input_tags = input_class(sparse=True, categorical=True, string=True, allow_nan=True)
+    tags.input_tags = _InputTags(sparse=True, categorical=True, string=True, allow_nan=True)
     return tags
