@@ -88,8 +88,8 @@ class Unscreened(screening.Screen):
         del self._coded
         self._all = np.arange(engine.n)
 
-    def _fill_bounds(self, state, a, spread, taken, trace):
-        bound = self._sharpened(state, a, spread, trace, self._all).astype(np.float32)
+    def _fill_bounds(self, query: screening._Query, taken: np.ndarray) -> None:
+        bound = self._sharpened(query, self._all).astype(np.float32)
         self._bound[:] = np.nextafter(bound, np.float32(np.inf))
         self._bound[taken] = -np.inf
 

@@ -168,11 +168,3 @@ def coded_products(codes, a, b, pull_out, fit_out):
             v = np.float32(c[r])
             pull_out[r] += aj * v
             fit_out[r] += bj * v
-
-
-@inline
-def strike(taken, start, bound_out):
-    """Put minus infinity for the rows of a block that are taken."""
-    for i in range(start, min(start + BLOCK, taken.shape[0])):
-        if taken[i]:
-            bound_out[i] = -np.inf

@@ -18,7 +18,7 @@ from .jit import (
     kernel,
 )
 from .linalg import BLOCK, FEW, products
-from .screen import MARGIN, coded_products, scaled, strike
+from .screen import MARGIN, coded_products, scaled
 
 __all__ = ["logistic_bounds", "logistic_sharpened"]
 
@@ -74,6 +74,7 @@ def logistic_bounds(codes, center, step, error, square, y, taken, b, a, spread, 
     room = trace * MARGIN if known else 0.0
     less = 1.0 / MARGIN if known else 0.0
     per_spread = 1.0 / (spread * MARGIN) if spread > 0.0 else 0.0
+    never = np.float32(-np.inf)
     for block in range(codes.shape[0]):
         coded_products(codes[block], a_step, b_step, pull, fit)
         start = block * BLOCK
@@ -85,8 +86,7 @@ def logistic_bounds(codes, center, step, error, square, y, taken, b, a, spread, 
             least = 1.0 + max(weight - drop, 0.0) * (sure * sure) * per_spread
             most = 1.0 + (weight + drop) * square[start + r] * room
             bound = max(top, 0.0) * MARGIN / least + min(top, 0.0) * less / most
-            bound_out[start + r] = np.float32(bound)
-        strike(taken, start, bound_out)
+            bound_out[start + r] = never if taken[start + r] else np.float32(bound)
 
 
 @kernel(

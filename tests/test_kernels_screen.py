@@ -12,7 +12,7 @@ from inconvenient.kernels.linalg import BLOCK, inverse_trace
 from inconvenient.kernels.ranking import reaching, upper_tails
 from inconvenient.kernels.screen import CODE_STEPS, column_ranges, encode, row_squares
 from inconvenient.selection.engine import Engine
-from inconvenient.selection.screen import Screen
+from inconvenient.selection.screen import Screen, _Query
 from inconvenient.selection.threads import in_parts
 from naive import top_rows
 
@@ -92,10 +92,11 @@ def test_bounds_are_not_below_the_influence(task, shape, seed, scale):
     taken = np.zeros(300, dtype=bool)
     taken[:7] = True
     for trace in (np.inf, inverse_trace(state.factor)):
-        screen._fill_bounds(state, a, spread, taken, trace)
+        query = _Query(state, a, spread, trace)
+        screen._fill_bounds(query, taken)
         assert (screen._bound[:7] == -np.inf).all()
         assert (screen._bound[7:] >= exact[7:]).all()
-        assert (screen._sharpened(state, a, spread, trace, everything) >= exact).all()
+        assert (screen._sharpened(query, everything) >= exact).all()
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import math
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,29 @@ _TIERS = 4 ** np.arange(12)
 
 # Below every influence, and above what stands for rows that are taken.
 _LEAST = -3.4e38
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Query:
+    """What a search is for: a functional's a = H^-1 t and spread t'H^-1 t at a fitted state.
+
+    ``trace`` is that of H^-1, or infinite where rows of negative influence need no bounds.
+    """
+
+    state: State
+    a: FloatArray
+    spread: float
+    trace: float
+
+    @property
+    def blind(self) -> bool:
+        """Whether bounds of rows of negative influence say nothing."""
+        return self.trace == np.inf
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """What the kernels take of it."""
+        return self.state.contrasts[0], self.a[0], self.spread, self.trace
 
 
 class _Best:
@@ -74,7 +98,7 @@ class Screen:
         n, p = engine.n, engine.p
         X = engine.design.X
         self._engine = engine
-        low, high, error = np.empty(p), np.empty(p), np.zeros(p)
+        low, high = np.empty(p), np.empty(p)
         column_ranges(X, low, high)
         center, step = 0.5 * (low + high), (high - low) / CODE_STEPS
         codes = np.empty((-(-n // BLOCK), p, BLOCK), dtype=np.int8)
@@ -87,8 +111,11 @@ class Screen:
 
         errors: list[FloatArray] = []
         in_parts(task, len(codes), 4.0 * BLOCK * p)
-        error = np.max(errors, axis=0)
-        self._coded = (codes, center, step, error)
+        self._coded = (codes, center, step, np.max(errors, axis=0))
+        family = "ols" if engine.design.task == "regression" else "logistic"
+        kernels = importlib.import_module(f"inconvenient.kernels.screen_{family}")
+        self._bounds = getattr(kernels, f"{family}_bounds")
+        self._sharper_bounds = getattr(kernels, f"{family}_sharpened")
         self._bound = np.empty(n, dtype=np.float32)
         # x'x of each row, made when rows of negative influence first matter.
         self._square = np.zeros(n, dtype=np.float32)
@@ -134,33 +161,34 @@ class Screen:
         unit = 2.0 ** -math.frexp(math.sqrt(spread))[1] if 0.0 < spread < np.inf else 1.0
         a, spread = a * unit, spread * unit * unit
         self._floor, self._last = self._floor * unit, self._last * unit
-        found = None if self._exhausted else self._search(state, a, spread, taken, k, np.inf)
+        query = _Query(state, a, spread, np.inf)
+        found = None if self._exhausted else self._search(query, taken, k)
         if found is None:
             from inconvenient.kernels.linalg import inverse_trace
 
-            found = self._search(state, a, spread, taken, k, inverse_trace(state.factor))
+            trace = inverse_trace(state.factor)
+            found = self._search(dataclasses.replace(query, trace=trace), taken, k)
             assert found is not None
         self._floor, self._last = self._floor / unit, self._last / unit
         self._exhausted = not self._floor > 0.0
         return found[0], found[1] / unit
 
     def _search(
-        self, state: State, a: FloatArray, spread: float, taken: BoolArray, k: int, trace: float
+        self, query: _Query, taken: BoolArray, k: int
     ) -> tuple[IntArray, FloatArray] | None:
         """Search; None where the bounds that an infinite trace gives negative rows say nothing."""
-        self._fill_bounds(state, a, spread, taken, trace)
-        blind = trace == np.inf
+        self._fill_bounds(query, taken)
         # Influences change little from one search to the next: rows far below the last k-th one
         # are not even looked at, unless too few are left.
         waiting = self._reaching(self._floor)
         if len(waiting) >= k:
-            best = self._best_of(waiting, state, a, spread, k, trace)
+            best = self._best_of(waiting, query, k)
             if best is not None and best.least >= self._floor:
                 return self._concluded(best)
-        if blind and not self._floor > 0.0:
+        if query.blind and not self._floor > 0.0:
             return None
-        waiting = self._reaching(0.0 if blind else -np.inf)
-        best = self._best_of(waiting, state, a, spread, k, trace) if len(waiting) >= k else None
+        waiting = self._reaching(0.0 if query.blind else -np.inf)
+        best = self._best_of(waiting, query, k) if len(waiting) >= k else None
         return None if best is None else self._concluded(best)
 
     def _concluded(self, best: _Best) -> tuple[IntArray, FloatArray]:
@@ -169,9 +197,7 @@ class Screen:
         self._floor = best.least - max(0.8 * abs(best.least), 2.0 * change)
         return best.sorted()
 
-    def _best_of(
-        self, waiting: IntArray, state: State, a: FloatArray, spread: float, k: int, trace: float
-    ) -> _Best | None:
+    def _best_of(self, waiting: IntArray, query: _Query, k: int) -> _Best | None:
         """Return the best of some rows; None where infinite traces leave it open."""
         from inconvenient.kernels.ranking import upper_tails
 
@@ -185,67 +211,59 @@ class Screen:
             least = max(tier, best.least)
             rows = waiting[(values >= least) & (values < below)]
             if below < np.inf and len(rows):
-                bound = self._sharpened(state, a, spread, trace, rows)
+                bound = self._sharpened(query, rows)
                 rows, bound = rows[bound >= best.least], bound[bound >= best.least]
                 while len(rows) > 2 * k:
                     first = np.argpartition(-bound, k)[:k]
-                    best.add(rows[first], self._engine.influence(state, a, rows[first]))
+                    best.add(rows[first], self._influence(query, rows[first]))
                     bound[first] = -np.inf
                     rows, bound = rows[bound >= best.least], bound[bound >= best.least]
             if len(rows):
-                best.add(rows, self._engine.influence(state, a, rows))
+                best.add(rows, self._influence(query, rows))
             if best.least >= tier:
                 break
             below = least
-        return None if trace == np.inf and not best.least > 0.0 else best
+        return None if query.blind and not best.least > 0.0 else best
+
+    def _influence(self, query: _Query, rows: IntArray) -> FloatArray:
+        return self._engine.influence(query.state, query.a, rows)
 
     def _reaching(self, least: float) -> IntArray:
         from inconvenient.kernels.ranking import reaching
 
         return self._rows[: reaching(self._bound, max(least, _LEAST), np.inf, self._rows)].copy()
 
-    def _sharpened(
-        self, state: State, a: FloatArray, spread: float, trace: float, rows: IntArray
-    ) -> FloatArray:
+    def _sharpened(self, query: _Query, rows: IntArray) -> FloatArray:
         """Return bounds of rows from their entries in full."""
         bound = np.empty(len(rows))
-        X, y, square = self._engine.design.X, self._engine.design.y, self._squares(trace)
-        kernel = self._kernel("sharpened")
+        X, y, square = self._engine.design.X, self._engine.design.y, self._squares(query)
 
         def task(start: int, stop: int) -> None:
             part = slice(start, stop)
-            kernel(X, square, y, rows[part], state.contrasts[0], a[0], spread, trace, bound[part])
+            self._sharper_bounds(X, square, y, rows[part], *query.arguments, bound[part])
 
         in_parts(task, len(rows), 4.0 * self._engine.p)
         return bound
 
-    def _squares(self, trace: float) -> npt.NDArray[np.float32]:
+    def _squares(self, query: _Query) -> npt.NDArray[np.float32]:
         """Return x'x of each row; of no account without a finite trace."""
-        if trace < np.inf and not self._squared:
+        if not query.blind and not self._squared:
             from inconvenient.kernels.screen import row_squares
 
             row_squares(self._engine.design.X, self._square)
             self._squared = True
         return self._square
 
-    def _fill_bounds(
-        self, state: State, a: FloatArray, spread: float, taken: BoolArray, trace: float
-    ) -> None:
+    def _fill_bounds(self, query: _Query, taken: BoolArray) -> None:
         codes, *rest = self._coded
         block = codes.shape[2]
-        y, n, square = self._engine.design.y, self._engine.n, self._squares(trace)
-        kernel = self._kernel("bounds")
+        y, n, square = self._engine.design.y, self._engine.n, self._squares(query)
 
         def task(first: int, last: int) -> None:
             rows = slice(first * block, min(last * block, n))
-            kernel(
-                codes[first:last], *rest, square[rows], y[rows], taken[rows],
-                state.contrasts[0], a[0], spread, trace, self._bound[rows],
+            self._bounds(
+                codes[first:last], *rest, square[rows], y[rows], taken[rows], *query.arguments,
+                self._bound[rows],
             )  # fmt: skip
 
         in_parts(task, len(codes), float(block * self._engine.p))
-
-    def _kernel(self, name: str) -> Any:
-        family = "ols" if self._engine.design.task == "regression" else "logistic"
-        module = importlib.import_module(f"inconvenient.kernels.screen_{family}")
-        return getattr(module, f"{family}_{name}")
