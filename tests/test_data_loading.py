@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from inconvenient.data import Dataset, list_datasets, load_dataset, loading
+from inconvenient.data.stored import GROUP_COLUMN, with_gaps
 from inconvenient.errors import InputError, NotAvailableError
 from inconvenient.store import read_frame
 
@@ -42,7 +43,7 @@ def test_a_dataset_and_its_documentation(data_folder) -> None:
         assert dataset.target not in dataset.features
         assert not dataset.frame[dataset.target].isna().any()
         assert isinstance(dataset.frame.index, pd.RangeIndex)
-        assert loading.GROUP_COLUMN not in dataset.frame
+        assert GROUP_COLUMN not in dataset.frame
         row = listed.set_index("name").loc[name]
         assert (row["rows"], row["features"]) == (len(dataset), len(dataset.features))
         assert list(dataset.classes) == sorted(dataset.classes)
@@ -112,7 +113,7 @@ def test_unknown_name_gets_the_closest(data_folder) -> None:
 
 def test_none_becomes_nan() -> None:
     frame = pd.DataFrame({"a": pd.Series(["x", None], dtype=object), "b": [1, 2]})
-    assert np.isnan(loading._with_gaps(frame)["a"].iloc[1])
+    assert np.isnan(with_gaps(frame)["a"].iloc[1])
 
 
 def test_record_checks_itself() -> None:
@@ -129,4 +130,4 @@ def test_files_hold_no_pandas_metadata(data_folder) -> None:
     import pyarrow.parquet as pq
 
     assert b"pandas" not in (pq.read_schema(data_folder / "email_spam.parquet").metadata or {})
-    assert read_frame(data_folder / "psid_wages_panel.parquet").columns[-1] == loading.GROUP_COLUMN
+    assert read_frame(data_folder / "psid_wages_panel.parquet").columns[-1] == GROUP_COLUMN

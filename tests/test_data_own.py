@@ -117,7 +117,9 @@ def test_a_damaged_file(houses: pd.DataFrame, home: Path) -> None:
     ic.add_dataset(houses, name="mine", target="price")
     path = home / "datasets" / "own" / "mine.parquet"
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(NotAvailableError, match=r"is damaged: .*data add FILE --again`"):
+    with pytest.raises(
+        NotAvailableError, match=r"is damaged or of another version: .*data add FILE --again`"
+    ):
         ic.load_dataset("own:mine")
 
 

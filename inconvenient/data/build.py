@@ -14,9 +14,10 @@ from inconvenient.data.checking import kinds
 from inconvenient.data.croissant import write_croissant
 from inconvenient.data.entries import Entry, entry_names, read_entries
 from inconvenient.data.leaks import find_leaks, unanswered
-from inconvenient.data.loading import CATALOGUE, CATALOGUE_HASH, GROUP_COLUMN, catalogue
+from inconvenient.data.loading import CATALOGUE, CATALOGUE_HASH, catalogue
 from inconvenient.data.shaping import Shaped, shape
 from inconvenient.data.sources import RawTable, read_raw
+from inconvenient.data.stored import GROUP_COLUMN
 from inconvenient.errors import InputError, NotAvailableError
 from inconvenient.store import canonical_json, frame_bytes, write_atomic
 

@@ -9,8 +9,8 @@ from typing import Any
 from urllib.parse import quote
 
 from inconvenient import __version__
-from inconvenient.data.kept import GROUP_COLUMN
 from inconvenient.data.loading import catalogue
+from inconvenient.data.stored import GROUP_COLUMN
 from inconvenient.errors import NotAvailableError
 from inconvenient.store import write_atomic
 

@@ -8,16 +8,15 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from inconvenient.config import user_folder
 from inconvenient.data.dataset import Dataset
+from inconvenient.data.stored import GROUP_COLUMN, read_stored
 from inconvenient.errors import ConfigError, InputError, NotAvailableError
-from inconvenient.store import frame_bytes, read_frame, write_atomic
+from inconvenient.store import frame_bytes, write_atomic
 
 __all__ = [
-    "GROUP_COLUMN",
     "KINDS",
     "added_facts",
     "is_added",
@@ -36,8 +35,6 @@ _FACTS = (
     "target_description", "feature_descriptions", "dropped_columns", "dropped_rows",
     "dropped_classes", "licence", "source", "checksum", "notes", "sha256",
 )  # fmt: skip
-#: Holds the cluster codes in a dataset's file.
-GROUP_COLUMN = "__group__"
 
 
 def is_remote(name: str) -> bool:
@@ -69,21 +66,8 @@ def load_added(name: str) -> Dataset:
     """
     facts = added_facts(name)
     path = _place(name, ".parquet")
-    way_out = _way_out(name)
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise NotAvailableError(f"{path} is needed and absent; {way_out}") from error
-    digest = hashlib.sha256(content).hexdigest()
-    if digest != facts["sha256"]:
-        raise NotAvailableError(
-            f"{path} is damaged: its SHA-256 is {digest[:12]}..., {path.with_suffix('.yaml').name} "
-            f"says {facts['sha256'][:12]}...; {way_out}"
-        )
-    frame = read_frame(content)
-    text = [column for column in frame.columns if frame[column].dtype == object]
-    frame = frame.assign(**{c: frame[c].where(frame[c].notna(), np.nan) for c in text})
-    groups = frame.pop(GROUP_COLUMN).to_numpy() if GROUP_COLUMN in frame.columns else None
+    witness = path.with_suffix(".yaml").name
+    frame, groups = read_stored(path, facts["sha256"], witness=witness, way_out=_way_out(name))
     return Dataset(
         name=name,
         frame=frame,
@@ -97,7 +81,7 @@ def load_added(name: str) -> Dataset:
         family=name,
         source=facts["source"],
         licence=facts["licence"],
-        hash=digest,
+        hash=facts["sha256"],
         dropped_rows=int(facts["dropped_rows"]),
     )
 

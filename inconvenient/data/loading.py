@@ -9,19 +9,18 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from inconvenient.config import checkouts, user_folder
 from inconvenient.data.dataset import Dataset
-from inconvenient.data.kept import GROUP_COLUMN, added_facts, is_remote, list_added
+from inconvenient.data.kept import added_facts, is_remote, list_added
 from inconvenient.data.paper import read_paper
 from inconvenient.data.remote import load_remote
+from inconvenient.data.stored import read_stored, with_gaps
 from inconvenient.errors import InputError, NotAvailableError
 from inconvenient.store import read_frame
 
 __all__ = [
-    "GROUP_COLUMN",
     "data_folder",
     "dataset_entry",
     "list_datasets",
@@ -67,13 +66,7 @@ def _read_catalogue(path: Path, stamp: tuple[int, int]) -> pd.DataFrame:
         raise NotAvailableError(
             f"{path} is damaged: its SHA-256 is not in {CATALOGUE_HASH}; {_WAY_OUT}"
         )
-    return _with_gaps(read_frame(content))
-
-
-def _with_gaps(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the frame with NaN where pandas 2 reads a missing string as None."""
-    text = [name for name in frame.columns if frame[name].dtype == object]
-    return frame.assign(**{name: frame[name].where(frame[name].notna(), np.nan) for name in text})
+    return with_gaps(read_frame(content))
 
 
 def catalogue(folder: Path) -> pd.DataFrame:
@@ -170,22 +163,9 @@ def read_dataset(folder: Path, name: str) -> Dataset:
         hint = f"closest: {', '.join(close)}" if close else "see `inconvenient data list`"
         raise InputError(f"no dataset is named {name!r}; {hint}")
     entry = found.iloc[0]
-    path = folder / f"{name}.parquet"
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise NotAvailableError(f"{path} is needed and absent; {_WAY_OUT}") from error
-    digest = hashlib.sha256(content).hexdigest()
-    if digest != entry["sha256"]:
-        raise NotAvailableError(
-            f"{path} is damaged or of another version: its SHA-256 is {digest[:12]}..., the "
-            f"catalogue says {entry['sha256'][:12]}...; {_WAY_OUT}"
-        )
-    frame = _with_gaps(read_frame(content))
-    groups = None
-    if GROUP_COLUMN in frame.columns:
-        groups = frame.pop(GROUP_COLUMN).to_numpy(dtype=np.int64)
-        groups.setflags(write=False)
+    frame, groups = read_stored(
+        folder / f"{name}.parquet", entry["sha256"], witness="the catalogue", way_out=_WAY_OUT
+    )
     return Dataset(
         name=name,
         frame=frame,
@@ -200,7 +180,7 @@ def read_dataset(folder: Path, name: str) -> Dataset:
         domain=str(entry["domain"]),
         source=str(entry["source"]),
         licence=str(entry["licence"]),
-        hash=digest,
+        hash=str(entry["sha256"]),
         dropped_rows=int(entry["dropped_rows"]),
     )
 
