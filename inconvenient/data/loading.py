@@ -21,6 +21,7 @@ from inconvenient.errors import InputError, NotAvailableError
 from inconvenient.store import read_frame
 
 __all__ = [
+    "catalogue",
     "data_folder",
     "dataset_entry",
     "list_datasets",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from inconvenient.data import load_dataset, split_dataset
+from inconvenient.data.loading import catalogue, data_folder
 from inconvenient.errors import SplitError
 from inconvenient.stages.run import Run, stack
 
@@ -14,7 +15,7 @@ PARAMETERS = ("split", "profile.datasets")
 def main(run: Run) -> None:
     """Write split/split (dataset, row_id, part) and split/datasets (what became of each)."""
     parts, outcomes = [], []
-    for name in sorted(run.profile.datasets):
+    for name in _names(run.profile.datasets):
         dataset = load_dataset(name)
         run.inputs[f"data/{name}"] = dataset.hash
         sizes = {"pool": 0, "filter": 0, "report": 0}
@@ -32,3 +33,10 @@ def main(run: Run) -> None:
         facts["hash"] = dataset.hash
         outcomes.append({**facts, "rows": len(dataset.frame), **sizes})
     run.write({"split": stack(parts), "datasets": pd.DataFrame(outcomes)}, PARAMETERS)
+
+
+def _names(wanted: tuple[str, ...]) -> list[str]:
+    """Return the datasets of a profile, sorted; "all" alone stands for every embedded one."""
+    if wanted == ("all",):
+        wanted = tuple(catalogue(data_folder())["name"])
+    return sorted(wanted)
