@@ -11,19 +11,21 @@ from inconvenient.errors import InputError
 from inconvenient.shifts.rows import pack_rows, rows_hash, unpack_rows
 
 
-@given(st.lists(st.integers(0, 2**62), unique=True, max_size=400))
+@given(st.lists(st.integers(0, 2**31 - 1), unique=True, max_size=400))
 def test_round_trip_keeps_the_order(ids: list[int]) -> None:
-    back = unpack_rows(pack_rows(ids))
+    packed = pack_rows(ids)
+    assert packed == b"".join(i.to_bytes(4, "little") for i in ids)
+    back = unpack_rows(packed)
     assert back.dtype == np.int64
     assert back.tolist() == ids
     assert not back.flags.writeable
 
 
-@pytest.mark.parametrize("k", [0, 1, 31, 32, 33, 8191, 8192, 8193, 70000])
-def test_every_length_of_the_frame_header(k: int) -> None:
-    ids = np.random.default_rng(k).permutation(k)
-    assert np.array_equal(unpack_rows(pack_rows(ids)), ids)
-    assert pack_rows(ids) == pack_rows(ids.astype(np.int32))
+def test_any_integer_type_gives_the_same_bytes() -> None:
+    ids = np.random.default_rng(0).permutation(70_000)
+    for kind in (np.int32, np.uint32, np.uint64, ">i8"):
+        assert pack_rows(ids.astype(kind)) == pack_rows(ids)
+    assert np.array_equal(unpack_rows(memoryview(pack_rows(ids))), ids)  # type: ignore[arg-type]
 
 
 def test_hash_ignores_the_order_and_is_plain_sha256() -> None:
@@ -50,17 +52,18 @@ def test_ids_that_cannot_be_packed(ids: list[object], text: str) -> None:
         rows_hash(ids)  # type: ignore[arg-type]
 
 
+def test_ids_beyond_four_bytes_are_refused() -> None:
+    with pytest.raises(InputError, match="at most 2147483647, got 2147483648"):
+        pack_rows([0, 2**31])
+
+
 def test_damaged_bytes_are_refused() -> None:
     good = pack_rows(np.arange(1000))
-    with pytest.raises(InputError, match="zstd frame"):
-        unpack_rows(b"nonsense")
-    with pytest.raises(InputError, match="zstd frame"):
-        unpack_rows(b"")
-    with pytest.raises(InputError):
-        unpack_rows(good[: len(good) // 2])
-    import pyarrow as pa
-
-    with pytest.raises(InputError, match="whole int64"):
-        unpack_rows(pa.Codec("zstd").compress(b"1234567", asbytes=True))
-    with pytest.raises(InputError, match="more than once"):
-        unpack_rows(pa.Codec("zstd").compress(np.zeros(4, "<i8").tobytes(), asbytes=True))
+    with pytest.raises(InputError, match="whole int32 numbers of 4 bytes, got 3999 bytes"):
+        unpack_rows(good[:-1])
+    with pytest.raises(InputError, match="must not be negative, got -1"):
+        unpack_rows(b"\xff" * 4)
+    with pytest.raises(InputError, match="got 0 more than once"):
+        unpack_rows(bytes(16))
+    with pytest.raises(InputError, match="must be bytes, got list"):
+        unpack_rows([1, 2])  # type: ignore[arg-type]

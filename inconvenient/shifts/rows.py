@@ -1,4 +1,4 @@
-"""Row ids as compact bytes and back, and one hash per row set."""
+"""Row ids as bytes and back, and one hash per row set."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from inconvenient.errors import InputError
 
 __all__ = ["pack_rows", "rows_hash", "unpack_rows"]
 
-_MAGIC = b"\x28\xb5\x2f\xfd"
-_MAX_BYTES = 2**32  # half a billion rows; a damaged header cannot ask for more memory than this
+_WIDTH = 4
+_LARGEST = 2**31 - 1
 
 
 def _checked(ids: npt.ArrayLike | Sequence[int]) -> npt.NDArray[np.int64]:
@@ -42,37 +41,27 @@ def pack_rows(ids: npt.ArrayLike | Sequence[int]) -> bytes:
     Parameters
     ----------
     ids : int array of shape (k,)
-        Distinct row ids in selection order, not negative.
+        Distinct row ids in selection order, in [0, 2**31).
 
     Returns
     -------
     bytes
-        One zstd frame of the ids as little-endian int64, which states its own length.
+        The ids as little-endian int32, 4 k bytes.
 
     Raises
     ------
     InputError
-        If the ids are not integers, not one-dimensional, negative or not distinct.
+        If the ids are not integers, not one-dimensional, negative, not distinct or too large.
+
+    Notes
+    -----
+    Not compressed: the samples of one trajectory share their first rows, which the compression of
+    a Parquet page finds and one of each cell cannot.
     """
-    raw = _checked(ids).astype("<i8").tobytes()
-    packed: bytes = pa.Codec("zstd", compression_level=9).compress(raw, asbytes=True)
-    return packed
-
-
-def _content_size(blob: bytes) -> int:
-    """Return the number of bytes that a zstd frame says it holds (RFC 8878, section 3.1.1)."""
-    if len(blob) < 6 or blob[:4] != _MAGIC:
-        raise InputError(
-            f"packed rows must be a zstd frame, got {len(blob)} other bytes; fetch the shifts again"
-        )
-    descriptor = blob[4]
-    flag, single = descriptor >> 6, bool(descriptor & 0x20)
-    start = 5 + (0 if single else 1) + (0, 1, 2, 4)[descriptor & 3]
-    width = (1 if single else 0, 2, 4, 8)[flag]
-    field = blob[start : start + width]
-    if width == 0 or len(field) < width:
-        raise InputError("packed rows do not state their length; pack them with pack_rows")
-    return int.from_bytes(field, "little") + (256 if width == 2 else 0)
+    array = _checked(ids)
+    if array.size and array.max() > _LARGEST:
+        raise InputError(f"row ids must be at most {_LARGEST}, got {int(array.max())}")
+    return array.astype("<i4").tobytes()
 
 
 def unpack_rows(blob: bytes) -> npt.NDArray[np.int64]:
@@ -81,7 +70,7 @@ def unpack_rows(blob: bytes) -> npt.NDArray[np.int64]:
     Parameters
     ----------
     blob : bytes
-        A zstd frame of little-endian int64.
+        Little-endian int32.
 
     Returns
     -------
@@ -91,24 +80,17 @@ def unpack_rows(blob: bytes) -> npt.NDArray[np.int64]:
     Raises
     ------
     InputError
-        If the bytes are damaged or hold ids that are negative or not distinct.
+        If the bytes are no whole number of ids, or hold some that are negative or not distinct.
     """
+    if not isinstance(blob, bytes | bytearray | memoryview):
+        raise InputError(f"packed rows must be bytes, got {type(blob).__name__}")
     blob = bytes(blob)
-    size = _content_size(blob)
-    if size % 8 or size > _MAX_BYTES:
-        raise InputError(f"packed rows must hold whole int64 numbers, got {size} bytes")
-    if size == 0:
-        ids = np.empty(0, dtype=np.int64)
-    else:
-        try:
-            raw = pa.Codec("zstd").decompress(blob, decompressed_size=size, asbytes=True)
-        except (OSError, ValueError) as error:
-            raise InputError(
-                f"packed rows are damaged ({error}); fetch the shifts again"
-            ) from error
-        if len(raw) != size:
-            raise InputError(f"packed rows should hold {size} bytes, got {len(raw)}")
-        ids = _checked(np.frombuffer(raw, dtype="<i8"))
+    if len(blob) % _WIDTH:
+        raise InputError(
+            f"packed rows must be whole int32 numbers of {_WIDTH} bytes, got {len(blob)} bytes; "
+            "fetch the shifts again"
+        )
+    ids = _checked(np.frombuffer(blob, dtype="<i4"))
     ids.flags.writeable = False
     return ids
 
