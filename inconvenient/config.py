@@ -20,6 +20,7 @@ __all__ = [
     "ProfileParams",
     "ReferenceParams",
     "ReportParams",
+    "SeedsParams",
     "ShiftsParams",
     "SplitParams",
     "TuningParams",
@@ -97,6 +98,13 @@ class ReportParams:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class SeedsParams:
+    """Block ``seeds``: split seeds beside the published one."""
+
+    other_splits: tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class GridParams:
     """The grid of candidate shifts of one profile."""
 
@@ -134,6 +142,7 @@ class Params:
     filter: FilterParams
     evaluate: EvaluateParams
     collateral: CollateralParams
+    seeds: SeedsParams
     report: ReportParams
     profiles: dict[str, ProfileParams]
 

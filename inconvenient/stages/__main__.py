@@ -14,7 +14,7 @@ from pathlib import Path
 
 from inconvenient.errors import InconvenientError
 
-STAGES = ("split", "reference", "shifts", "filter", "evaluate", "collateral", "report")
+STAGES = ("split", "reference", "shifts", "filter", "evaluate", "collateral", "seeds", "report")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
