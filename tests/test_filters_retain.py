@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inconvenient.benchmark.filter_models import FILTER_MODELS
-from inconvenient.benchmark.filters import filter_scores, filter_units, retain
+from inconvenient.benchmark.filters import filter_scores, filter_units
+from inconvenient.benchmark.retention import published, retain
 from inconvenient.config import FilterParams, load_params
 from inconvenient.evaluation import runner
 from inconvenient.evaluation.protocol import fit_score, sample_rows
@@ -185,6 +186,77 @@ def test_subsumption_equals_brute_force(data, max_jaccard):
     out = retain(shuffled, shifts, params)
     assert out["shift_id"].tolist() == [row[0] for row in rows]
     assert np.flatnonzero(out["retained"]).tolist() == sorted(kept)
+
+
+def published_by_hand(rows, flags, max_jaccard):
+    """Take shifts as the definition says, with sets of Python."""
+    taken = [i for i, flag in enumerate(flags["retained"]) if flag]
+    gap = flags["gap_paper"].tolist()
+    for i in sorted(range(len(rows)), key=lambda i: (-gap[i], i)):
+        if i in taken or not flags["retained_paper"].iloc[i]:
+            continue
+        own, dataset = set(rows[i][0]), rows[i][1]
+        others = [set(rows[j][0]) for j in taken if rows[j][1] == dataset]
+        if all(len(own & other) / len(own | other) <= max_jaccard for other in others):
+            taken.append(i)
+    return sorted(taken)
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    data=st.lists(
+        st.tuples(
+            st.sets(st.integers(0, 140), min_size=1, max_size=6)
+            | st.sets(st.integers(60, 66), min_size=1),
+            st.sampled_from(["d", "e"]),
+            st.sampled_from([-0.1, 0.04, 0.1, 0.1, 0.2]),
+            st.sampled_from([0.0, 0.1, 0.2]),
+        ),
+        min_size=1,
+        max_size=14,
+    ),
+    max_jaccard=st.sampled_from([0.3, 0.5, 0.75, 0.95]),
+)
+def test_published_equals_brute_force(data, max_jaccard):
+    rows = [
+        (f"s{i:02}", *[(0.5 + size, 0.5, 0.5 - gap)] * 2, 0.0, sorted(ids))
+        for i, (ids, _, gap, size) in enumerate(data)
+    ]
+    scores, shifts = tables(rows)
+    shifts["dataset"] = [dataset for _, dataset, _, _ in data]
+    params = dataclasses.replace(PARAMS, max_jaccard=max_jaccard)
+    filtered = retain(scores, shifts, params)
+    chosen = published(filtered, shifts.iloc[::-1], params)
+    expected = published_by_hand([row[:2] for row in data], filtered, max_jaccard)
+    assert np.flatnonzero(chosen).tolist() == expected
+    assert chosen.dtype == bool
+
+
+def test_published_by_hand():
+    def row(shift_id, full, gap, ids):
+        return (shift_id, *[(full, 0.5, 0.5 - gap)] * 2, 0.0, ids)
+
+    far = [list(range(1000 * i, 1000 * i + 100)) for i in range(1, 4)]
+    rows = [
+        row("a", 0.5, 0.10, HUNDRED),  # retained, and the first of all
+        row("b", 0.9, 0.04, HUNDRED),  # by the paper's flag alone: a retained one is as it is
+        row("c", 0.9, 0.04, far[0]),
+        row("d", 0.9, 0.04, [*far[0][:-1], 7]),  # as far from the pool as c; the id decides
+        row("e", 0.95, 0.04, [*far[1]]),
+        row("f", 0.8, 0.04, [*far[1][:-1], 7]),  # e has the larger gap
+        row("g", 0.5, 0.01, far[2]),  # neither
+    ]
+    scores, shifts = tables(rows)
+    filtered = retain(scores, shifts, PARAMS)
+    assert filtered["retained"].tolist() == [True] + [False] * 6
+    chosen = published(filtered, shifts, PARAMS)
+    assert filtered["shift_id"][chosen].tolist() == ["a", "c", "e"]
+    # b subsumes a for the paper, and is none the less not published
+    assert filtered.set_index("shift_id").loc["b", "retained_paper"]
+    # the flag that a table already has is not carried over to other bounds
+    filtered["published"] = chosen
+    assert "published" not in retain(filtered, shifts, PARAMS)
+    assert len(published(filtered.iloc[:0], shifts, PARAMS)) == 0
 
 
 def test_no_shifts():

@@ -207,7 +207,7 @@ def bounds_table(material: Material, shifts: pd.DataFrame) -> list[Row]:
     shifts : DataFrame
         The artefact, with the packed rows, for subsumption runs anew under each bound.
     """
-    from inconvenient.benchmark.filters import retain
+    from inconvenient.benchmark.retention import retain
 
     own = shifts[shifts["task"] == "regression"] if len(shifts) else shifts
     filters = material.filters

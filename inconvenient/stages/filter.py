@@ -1,8 +1,9 @@
-"""Stage ``filter``: scores of the filter models on the filter half, and what is retained."""
+"""Stage ``filter``: scores of the filter models on the filter half; what is retained, published."""
 
 from __future__ import annotations
 
-from inconvenient.benchmark.filters import filter_scores, filter_units, retain
+from inconvenient.benchmark.filters import filter_scores, filter_units
+from inconvenient.benchmark.retention import published, retain
 from inconvenient.stages.inputs import read_datasets, read_splits
 from inconvenient.stages.run import Run
 
@@ -14,4 +15,6 @@ def main(run: Run) -> None:
     params, splits, shifts = run.params, read_splits(run), run.read("shifts/shifts")
     frames = run.compute(filter_units(read_datasets(run), splits, shifts, params))
     scores = filter_scores(splits, shifts, params, frames)
-    run.write({"filter": retain(scores, shifts, params.filter)}, PARAMETERS)
+    table = retain(scores, shifts, params.filter)
+    table["published"] = published(table, shifts, params.filter)
+    run.write({"filter": table}, PARAMETERS)
