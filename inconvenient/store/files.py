@@ -29,6 +29,9 @@ __all__ = [
     "write_frame",
 ]
 
+#: Rows of a row group, where a column holds bytes: at 2 kB a row, read in about 10 ms.
+_GROUP = 2000
+
 _WAYS_OUT = {
     errno.ENOSPC: "the disk is full; free some space and run again, what is finished is kept",
     errno.EDQUOT: "the quota is used up; free some space and run again, what is finished is kept",
@@ -129,13 +132,21 @@ def frame_bytes(frame: pd.DataFrame, provenance: Mapping[str, Any] | None = None
     Returns
     -------
     bytes
+        Compressed by zstd; in row groups of 2000 rows where a column holds bytes.
     """
     table = pa.Table.from_pandas(frame, preserve_index=False)
     # Without pandas' own metadata: library versions, and nothing needed to read the columns.
     facts = {} if provenance is None else {"inconvenient": canonical_json(provenance)}
+    large = {field.name for field in table.schema if pa.types.is_binary(field.type)}
     buffer = io.BytesIO()
     pq.write_table(
-        table.replace_schema_metadata(facts), buffer, compression="zstd", compression_level=9
+        table.replace_schema_metadata(facts),
+        buffer,
+        compression="zstd",
+        compression_level=9,
+        # So that one row is read without the bytes of all others, which hardly ever repeat.
+        row_group_size=_GROUP if large else None,
+        use_dictionary=[name for name in table.column_names if name not in large],
     )
     return buffer.getvalue()
 
