@@ -24,7 +24,7 @@ from inconvenient.selection.reference import Aim, ReferenceModel, aim_at, fit_re
 from inconvenient.selection.removal import Table
 from inconvenient.selection.removal_models import open_state
 from inconvenient.selection.removal_search import greedy
-from inconvenient.selection.steering import exchange, steer
+from inconvenient.selection.steering import exchange, steer, uniform_state
 from inconvenient.selection.strategies import push, seed_sample, uniform_order
 
 TASKS = ("regression", "binary", "multiclass")
@@ -63,7 +63,8 @@ def searches(engine: Engine, aim: Aim, reference: ReferenceModel, back: Any) -> 
     found["push, coefficients"] = sha(np.ascontiguousarray(grown.coefficients[:, back]))
     goal = Criterion("attenuate", 0.5)
     size = {"order": order, "size": 100, "ridge": ridge}
-    found["exchange"] = sha(*exchange(engine, aim, goal, **size))
+    uniform = uniform_state(engine, **size)
+    found["exchange"] = sha(*exchange(engine, aim, goal, start=uniform, ridge=ridge))
     found["steer"] = sha(*steer(engine, aim, goal, start=start, max_size=120, **size))
     return found
 

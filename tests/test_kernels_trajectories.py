@@ -14,7 +14,7 @@ from designs import design_from
 from inconvenient.selection.criterion import Criterion
 from inconvenient.selection.engine import Engine
 from inconvenient.selection.reference import aim_at, fit_reference
-from inconvenient.selection.steering import exchange, steer
+from inconvenient.selection.steering import exchange, steer, uniform_state
 from inconvenient.selection.strategies import push, seed_sample, uniform_order
 from inconvenient.selection.verification import fit_independent
 
@@ -185,8 +185,9 @@ def test_greedy_never_beats_exhaustive_search(seed, sign):
         engine,
         aim,
         Criterion("amplify", 5.0) if sign == np.sign(aim.reference[0]) else Criterion("flip"),
-        order=np.random.default_rng(seed).permutation(12),
-        size=8,
+        start=uniform_state(
+            engine, order=np.random.default_rng(seed).permutation(12), size=8, ridge=0.0
+        ),
         ridge=0.0,
     )
     if rows is not None:
@@ -199,6 +200,7 @@ def test_what_a_strategy_calls_met_an_independent_fit_confirms(task):
     reference = fit_reference(engine, ridge=0.001)
     aim = aim_of(reference)
     order = uniform_order(engine.n, 5)
+    uniform = uniform_state(engine, order=order, size=100, ridge=0.0)
     before = engine.design.X.tobytes(), engine.design.y.tobytes()
     confirmed = 0
     for criterion in (
@@ -207,7 +209,7 @@ def test_what_a_strategy_calls_met_an_independent_fit_confirms(task):
         Criterion("amplify", 1.5, "band"),
     ):
         for made in (
-            exchange(engine, aim, criterion, order=order, size=100, ridge=0.0),
+            exchange(engine, aim, criterion, start=uniform, ridge=0.0),
             steer(
                 engine,
                 aim,

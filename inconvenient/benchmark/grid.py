@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ from inconvenient.config import GridParams, Params
 from inconvenient.data import Dataset, Split
 from inconvenient.evaluation.scores import auc, macro_auc, r2
 from inconvenient.selection.chance import UniformFits
-from inconvenient.selection.composition import composition
+from inconvenient.selection.composition import Comparison
 from inconvenient.selection.criterion import Criterion
 from inconvenient.selection.design import Design, build_design
 from inconvenient.selection.engine import Engine
@@ -225,6 +226,7 @@ def make_shifts(
     ]
     candidates, shifts = [], []
     if feasible:
+        pool = _Pool(dataset, split.pool, design, reference, Comparison(design))
         finder = Finder(
             engine,
             reference,
@@ -261,7 +263,7 @@ def make_shifts(
         if found.outcome == "verified":
             assert found.rows is not None
             p_uniform = uniform.share_meeting(bend.aim, criterion, len(found.rows))
-            facts = _shift_facts(dataset, split, design, reference, bend, criterion, found)
+            facts = _shift_facts(pool, bend, criterion, found)
             shifts.append({**cell, "outcome": "verified", **facts, "p_uniform": p_uniform})
     return _sorted(candidates), _sorted(shifts)
 
@@ -273,21 +275,24 @@ def _sorted(rows: list[dict[str, object]]) -> pd.DataFrame:
     return frame
 
 
-def _shift_facts(
-    dataset: Dataset,
-    split: Split,
-    design: Design,
-    reference: ReferenceModel,
-    bend: Bend,
-    criterion: Criterion,
-    found: Found,
-) -> dict[str, object]:
+class _Pool(NamedTuple):
+    """What all shifts of a dataset share."""
+
+    dataset: Dataset
+    row_ids: IntArray
+    design: Design
+    reference: ReferenceModel
+    comparison: Comparison
+
+
+def _shift_facts(pool: _Pool, bend: Bend, criterion: Criterion, found: Found) -> dict[str, object]:
     """Return the columns of a verified shift beyond those of its candidate."""
     assert found.rows is not None
     assert found.sample is not None
+    dataset, design, reference = pool.dataset, pool.design, pool.reference
     aim = bend.aim
-    row_ids = split.pool[found.rows]
-    label_tv, smd_mean, smd_max = composition(design, found.rows)
+    row_ids = pool.row_ids[found.rows]
+    label_tv, smd_mean, smd_max = pool.comparison.of(found.rows)
     multiclass = dataset.task == "multiclass"
     return {
         "features": list(bend.features),
@@ -297,9 +302,9 @@ def _shift_facts(
         "b_sample": found.sample.tolist(),
         "achieved": achieved(criterion.operation, aim.reference, found.sample),
         "t_pool": reference.t_values[aim.columns, aim.classes].tolist(),
-        "pool_rows": len(split.pool),
+        "pool_rows": len(pool.row_ids),
         "size": len(row_ids),
-        "fraction": len(row_ids) / len(split.pool),
+        "fraction": len(row_ids) / len(pool.row_ids),
         "strategy": found.strategy,
         "rows": pack_rows(row_ids),
         "rows_hash": rows_hash(row_ids),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from inconvenient.selection.design import Design
 
-__all__ = ["composition", "label_bins"]
+__all__ = ["Comparison", "composition", "label_bins"]
 
 
 def label_bins(y: NDArray[np.float64], *, n_classes: int) -> NDArray[np.int64]:
@@ -38,6 +38,34 @@ def label_bins(y: NDArray[np.float64], *, n_classes: int) -> NDArray[np.int64]:
     return np.searchsorted(cuts, y, side="left").astype(np.int64)
 
 
+class Comparison:
+    """Compares the composition of samples with that of their pool, which is looked at once.
+
+    Parameters
+    ----------
+    design : Design
+        Design of the pool.
+    """
+
+    def __init__(self, design: Design) -> None:
+        self._X = design.X
+        self._bins = label_bins(design.y, n_classes=design.n_classes)
+        self._kinds = int(self._bins.max()) + 1
+        self._share = np.bincount(self._bins, minlength=self._kinds) / self._bins.size
+        self._mean = design.X.mean(axis=0)
+        self._columns = np.flatnonzero(design.feature_of >= 0)
+
+    def of(self, positions: NDArray[np.int64]) -> tuple[float, float, float]:
+        """Compare a sample with the pool; see :func:`composition`."""
+        rows = np.sort(positions)
+        share = np.bincount(self._bins[rows], minlength=self._kinds) / rows.size
+        label_tv = 0.5 * float(np.abs(share - self._share).sum())
+        if self._columns.size == 0:
+            return label_tv, 0.0, 0.0
+        smd = np.abs(self._X[rows].mean(axis=0) - self._mean)[self._columns]
+        return label_tv, float(smd.mean()), float(smd.max())
+
+
 def composition(design: Design, positions: NDArray[np.int64]) -> tuple[float, float, float]:
     """Compare the composition of a sample with that of its pool.
 
@@ -63,15 +91,4 @@ def composition(design: Design, positions: NDArray[np.int64]) -> tuple[float, fl
     difference of a column is its mean in the sample minus its mean in the pool. The pool's
     standard deviation is the unit, for a column may be constant in the sample. Cost O(k p + n).
     """
-    bins = label_bins(design.y, n_classes=design.n_classes)
-    k = int(bins.max()) + 1
-    pool_share = np.bincount(bins, minlength=k) / bins.size
-    rows = np.sort(positions)
-    sample_share = np.bincount(bins[rows], minlength=k) / rows.size
-    label_tv = 0.5 * float(np.abs(sample_share - pool_share).sum())
-
-    columns = np.flatnonzero(design.feature_of >= 0)
-    if columns.size == 0:
-        return label_tv, 0.0, 0.0
-    smd = np.abs(design.X[rows].mean(axis=0) - design.X.mean(axis=0))[columns]
-    return label_tv, float(smd.mean()), float(smd.max())
+    return Comparison(design).of(positions)

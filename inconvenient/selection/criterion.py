@@ -87,7 +87,17 @@ class Criterion:
         return (self.factor * (1.0 - BAND) if self.mode == "band" else 0.0), self.factor
 
     def each_met(self, reference: FloatArray, sample: FloatArray) -> npt.NDArray[np.bool_]:
-        """Tell for each coefficient whether it meets the criterion, bool (L,)."""
+        """Tell for each coefficient whether it meets the criterion.
+
+        Parameters
+        ----------
+        reference : float64 (L,)
+        sample : float64 (..., L)
+
+        Returns
+        -------
+        bool (..., L)
+        """
         low, high = self._interval()
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             ratio = sample / reference

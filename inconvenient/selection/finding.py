@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from inconvenient.selection.criterion import BAND_SIZE, Criterion
-from inconvenient.selection.engine import Engine
+from inconvenient.selection.engine import Engine, State
 from inconvenient.selection.reference import Aim, ReferenceModel
-from inconvenient.selection.steering import exchange, steer
+from inconvenient.selection.steering import exchange, steer, uniform_state
 from inconvenient.selection.strategies import Trajectory, push, seed_sample, uniform_order
 from inconvenient.selection.verification import Fit, fit_independent
 
@@ -59,7 +59,7 @@ def achieved(operation: str, reference: FloatArray, sample: FloatArray) -> float
 
 
 class Finder:
-    """Searches one pool; push trajectories and independent fits are shared by all criteria.
+    """Searches one pool; trajectories, starts and independent fits are shared by all criteria.
 
     Parameters
     ----------
@@ -89,6 +89,10 @@ class Finder:
         self._seed, self._min_class = seed, min_class
         self._trajectories: dict[tuple[object, ...], Trajectory] = {}
         self._fits: dict[bytes, Fit] = {}
+        # What every search for an aim begins with, by its columns.
+        self._orders: dict[bytes, IntArray] = {}
+        self._starts: dict[bytes, IntArray] = {}
+        self._uniform_states: dict[tuple[bytes, int], State | None] = {}
 
     def find(self, aim: Aim, criterion: Criterion, size: int, strategy: str = "auto") -> Found:
         """Find at least ``size`` rows that meet a criterion by an independent fit.
@@ -146,19 +150,17 @@ class Finder:
                     first = int(trajectory.sizes[trajectory.sizes >= size][0])
                     yield name, trajectory.rows[:first], False
                 continue
-            order = self._order(aim)
             ridge = self._reference.ridge
             if name == "exchange":
-                rows, met = exchange(
-                    self._engine, aim, criterion, order=order, size=size, ridge=ridge
-                )
+                start = self._uniform_state(aim, size)
+                rows, met = exchange(self._engine, aim, criterion, start=start, ridge=ridge)
             else:
                 rows, met = steer(
                     self._engine,
                     aim,
                     criterion,
-                    start=self._start(order),
-                    order=order,
+                    start=self._start(aim),
+                    order=self._order(aim),
                     size=size,
                     max_size=max_size,
                     ridge=ridge,
@@ -204,7 +206,7 @@ class Finder:
             self._engine,
             aim,
             signs,
-            start=self._start(self._order(aim)),
+            start=self._start(aim),
             free_from=self._sizes[0],
             stops=self._sizes,
             ridge=self._reference.ridge,
@@ -212,15 +214,31 @@ class Finder:
             done=done,
         )
 
-    def _start(self, order: IntArray) -> IntArray:
-        size = max(20, _SEED_ROWS * self._engine.design.free_coefficients)
-        return seed_sample(self._engine, order, min(size, self._sizes[0]))
+    def _start(self, aim: Aim) -> IntArray:
+        key = aim.columns.tobytes()
+        if key not in self._starts:
+            size = max(20, _SEED_ROWS * self._engine.design.free_coefficients)
+            size = min(size, self._sizes[0])
+            self._starts[key] = seed_sample(self._engine, self._order(aim), size)
+        return self._starts[key]
+
+    def _uniform_state(self, aim: Aim, size: int) -> State | None:
+        key = aim.columns.tobytes(), size
+        if key not in self._uniform_states:
+            self._uniform_states[key] = uniform_state(
+                self._engine, order=self._order(aim), size=size, ridge=self._reference.ridge
+            )
+        return self._uniform_states[key]
 
     def _order(self, aim: Aim) -> IntArray:
-        # By names, not indices: another column in the table must not change this one's draws.
-        names = [self._engine.design.columns[j] for j in aim.columns]
-        digest = hashlib.sha256("\n".join(names).encode()).digest()
-        return uniform_order(self._engine.n, self._seed, int.from_bytes(digest[:8], "little"))
+        key = aim.columns.tobytes()
+        if key not in self._orders:
+            # By names, not indices: another column in the table must not change this one's draws.
+            names = [self._engine.design.columns[j] for j in aim.columns]
+            digest = hashlib.sha256("\n".join(names).encode()).digest()
+            salt = int.from_bytes(digest[:8], "little")
+            self._orders[key] = uniform_order(self._engine.n, self._seed, salt)
+        return self._orders[key]
 
     def _fit(self, rows: IntArray) -> Fit:
         key = hashlib.sha256(np.sort(rows).tobytes()).digest()

@@ -10,14 +10,18 @@ import numpy.typing as npt
 
 from inconvenient.selection.criterion import Criterion
 from inconvenient.selection.engine import Engine, State
+from inconvenient.selection.ordering import stable_order
 from inconvenient.selection.reference import Aim
 from inconvenient.selection.strategies import GROWTH, refit
 
-__all__ = ["exchange", "steer"]
+__all__ = ["exchange", "steer", "uniform_state"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+
+# How many places on either side are searched for a row of opposite influence.
+_NEAR = 8
 
 
 def _dot(a: FloatArray, b: FloatArray) -> float:
@@ -114,26 +118,61 @@ def steer(
 def _cancelling(influence: FloatArray, taken: BoolArray, order: IntArray, count: int) -> IntArray:
     """Return rows outside the sample, in pairs of opposite influence, int64 (count,)."""
     waiting = order[~taken[order]]
-    by_value = waiting[np.argsort(influence[waiting], kind="stable")]
+    by_value = waiting[stable_order(influence[waiting])]
     values = influence[by_value]
-    free = np.ones(len(by_value), dtype=np.bool_)
     place = np.empty(len(influence), dtype=np.int64)
     place[by_value] = np.arange(len(by_value))
+    # Each row that is looked at is chosen then or was before, so no more than `count` are.
+    first = waiting[:count]
+    own, places = influence[first].tolist(), place[first].tolist()
+    opposite = np.searchsorted(values, -influence[first]).tolist()
+    free = bytearray(b"\x01") * len(by_value)
     chosen: list[int] = []
-    for row in waiting:
+    for value, at, middle in zip(own, places, opposite, strict=True):
         if len(chosen) >= count:
             break
-        if not free[place[row]]:
+        if not free[at]:
             continue
-        free[place[row]] = False
-        chosen.append(int(row))
-        at = int(np.searchsorted(values, -influence[row]))
-        near = [k for k in range(max(0, at - 8), min(len(values), at + 8)) if free[k]]
-        if near and len(chosen) < count:
-            k = min(near, key=lambda k: (abs(values[k] + influence[row]), int(by_value[k])))
-            free[k] = False
-            chosen.append(int(by_value[k]))
-    return np.array(chosen, dtype=np.int64)
+        free[at] = 0
+        chosen.append(at)
+        if len(chosen) == count:
+            break
+        low = max(0, middle - _NEAR)
+        best, least = -1, math.inf
+        for k, other in enumerate(values[low : middle + _NEAR].tolist(), low):
+            if not free[k]:
+                continue
+            gap = abs(other + value)
+            if gap < least or (gap == least and by_value[k] < by_value[best]):
+                best, least = k, gap
+        if best >= 0:
+            free[best] = 0
+            chosen.append(best)
+    return by_value[chosen]
+
+
+def uniform_state(engine: Engine, *, order: IntArray, size: int, ridge: float) -> State | None:
+    """Fit the first ``size`` rows of a random order; other rows of it where these have no fit.
+
+    Parameters
+    ----------
+    engine : Engine
+    order : int64 (n,)
+        A random permutation of the pool.
+    size : int
+    ridge : float
+        Of the reference model.
+
+    Returns
+    -------
+    State or None
+        None if none of six uniform samples has a fit.
+    """
+    for salt in range(6):
+        state = engine.fit(np.roll(order, -salt * size)[:size], ridge=ridge)
+        if state is not None:
+            return state
+    return None
 
 
 def exchange(
@@ -141,8 +180,7 @@ def exchange(
     aim: Aim,
     criterion: Criterion,
     *,
-    order: IntArray,
-    size: int,
+    start: State | None,
     ridge: float,
     rounds: int = 25,
 ) -> tuple[IntArray | None, bool]:
@@ -153,10 +191,8 @@ def exchange(
     engine : Engine
     aim : Aim
     criterion : Criterion
-    order : int64 (n,)
-        A random permutation of the pool; its first rows are the uniform sample.
-    size : int
-        Exact size of the result.
+    start : State or None
+        The uniform sample as :func:`uniform_state` fitted it; the result has its size.
     ridge : float
         Of the reference model.
     rounds : int
@@ -166,7 +202,7 @@ def exchange(
     -------
     rows : int64 (size,) or None
         Positions, what is left of the uniform sample first: a sample that meets the criterion,
-        else the last and nearest one; None if no uniform sample had a fit.
+        else the last and nearest one; None if there is no ``start``.
     met : bool
 
     Notes
@@ -176,16 +212,9 @@ def exchange(
     is bisected on refits. Where one pair would already move too far, the pair that moves by about
     what is needed is taken.
     """
-    rows = order[:size].copy()
-    state = engine.fit(rows, ridge=ridge)
-    for salt in range(1, 6):
-        if state is not None:
-            break
-        rows = np.roll(order, -salt * size)[:size].copy()
-        state = engine.fit(rows, ridge=ridge)
-    if state is None:
+    if start is None:
         return None, False
-    stalled = 0
+    state, stalled = start, 0
     for _ in range(rounds):
         current = aim.of(state.coefficients)
         if criterion.holds(aim.reference, current):
@@ -221,8 +250,8 @@ def _exchange_round(
     inside = np.zeros(engine.n, dtype=np.bool_)
     inside[state.rows] = True
     outside = np.flatnonzero(~inside)
-    outside = outside[np.argsort(-influence[outside], kind="stable")]
-    leaving = np.argsort(influence[state.rows], kind="stable")
+    outside = outside[stable_order(-influence[outside])]
+    leaving = stable_order(influence[state.rows])
     pairs = min(len(outside), len(leaving))
     gain = influence[outside[:pairs]] - influence[state.rows[leaving[:pairs]]]
     pairs = int(np.count_nonzero(gain > 0.0))

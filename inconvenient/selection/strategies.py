@@ -103,15 +103,16 @@ def seed_sample(engine: Engine, order: IntArray, size: int) -> IntArray:
         of_label = np.flatnonzero(label[order] == value)
         place[of_label] = np.arange(len(of_label))
     spread = order[np.argsort(place, kind="stable")]
-    rows = list(spread[:size])
+    rows = spread[:size]
     X = engine.design.X
-    for j in range(1, engine.p):
+    sample = X[rows]
+    for j in np.flatnonzero(sample.min(axis=0) == sample.max(axis=0)):
+        # Rows that an earlier column brought may have made this one vary.
         values = X[rows, j]
-        if values.min() == values.max():
-            chosen = set(rows)
-            other = [i for i in order if X[i, j] != values[0] and i not in chosen][:2]
-            rows += other
-    return np.array(rows, dtype=np.int64)
+        if j and values.min() == values.max():
+            # All of another value are outside the sample.
+            rows = np.concatenate([rows, order[X[order, j] != values[0]][:2]])
+    return rows.astype(np.int64)
 
 
 def refit(fit: Callable[..., State | None], ridge: float, free: bool) -> State | None:
