@@ -20,8 +20,9 @@ def retain(scores: pd.DataFrame, shifts: pd.DataFrame, params: FilterParams) -> 
     Parameters
     ----------
     scores : DataFrame
-        As from :func:`~inconvenient.benchmark.filters.filter_scores`; the result of this function serves as well, so that
-        another bound is tabulated by ``retain(filtered, shifts, replace(params, ...))``.
+        As from :func:`~inconvenient.benchmark.filters.filter_scores`; the result of this function
+        serves as well, so that another bound is tabulated by
+        ``retain(filtered, shifts, replace(params, ...))``.
     shifts : DataFrame
         Verified shifts: columns ``shift_id``, ``dataset``, ``task`` and ``rows``.
     params : FilterParams

@@ -13,22 +13,20 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from inconvenient.config import checkouts, user_folder
 from inconvenient.errors import InputError, NotAvailableError
 from inconvenient.shifts.records import Shift, shift_from_row
-from inconvenient.shifts.schema import SHIFT_COLUMNS
 
 __all__ = ["list_shifts", "load_shift", "profile_folder"]
 
 #: Profiles by falling preference.
 PROFILES = ("full", "quick")
 
-_SHIFTS = Path("shifts") / "shifts.parquet"
-_CANDIDATES = Path("shifts") / "candidates.parquet"
+_SHIFTS = Path("publish") / "shifts.parquet"
 _SPLIT = Path("split") / "split.parquet"
-_FILTER = Path("filter") / "filter.parquet"
 
 _BRING = "bring it again with `inconvenient fetch`, in a checkout with `dvc pull`"
 
@@ -69,7 +67,14 @@ def profile_folder(profile: str | None = None) -> Path:
     )
 
 
-def list_shifts(dataset: str | None = None, profile: str | None = None) -> pd.DataFrame:
+def list_shifts(
+    dataset: str | None = None,
+    profile: str | None = None,
+    *,
+    task: str | None = None,
+    operation: str | None = None,
+    min_fraction: float | None = None,
+) -> pd.DataFrame:
     """List published shifts.
 
     Parameters
@@ -78,36 +83,46 @@ def list_shifts(dataset: str | None = None, profile: str | None = None) -> pd.Da
         Only those of one dataset.
     profile : str, optional
         "full" if that is present, else "quick".
+    task : {"regression", "binary", "multiclass"}, optional
+        Only those of one task.
+    operation : {"amplify", "attenuate", "flip"}, optional
+        Only those of one operation.
+    min_fraction : float, optional
+        Only those of one minimum fraction of the pool, in (0, 1].
 
     Returns
     -------
     DataFrame
-        One row per verified shift, sorted by ``shift_id``: all its facts except the row ids, and
-        ``retained`` and ``retained_paper`` where the filters have run.
+        One row per published shift, sorted by ``shift_id``: all its facts except the row ids.
+        Those of ``retained`` are there, and of ``retained_paper`` those whose row set is not
+        nearly the same as that of another (a Jaccard similarity above 0.95). Scores on the report
+        half stand under ``<baseline>_id``, ``_control``, ``_control_sd`` and ``_ood``, those that
+        the filters decided by under ``filter_<model>_id`` and so on.
 
     Raises
     ------
     NotAvailableError
         If no shifts are on this machine.
     InputError
-        If no candidate belongs to such a dataset.
+        If no published shift belongs to such a dataset, or there is no such task, operation or
+        minimum fraction.
     """
-    folder = profile_folder(profile)
-    wanted = [name for name in SHIFT_COLUMNS if name != "rows"]
-    frame: pd.DataFrame = _read(folder / _SHIFTS, wanted).to_pandas()
-    if (folder / _FILTER).is_file():
-        flags = ["shift_id", "retained", "retained_paper"]
-        frame = frame.merge(_read(folder / _FILTER, flags).to_pandas(), how="left", on="shift_id")
-    if dataset is None:
-        return frame
-    own: pd.DataFrame = frame[frame["dataset"] == dataset].reset_index(drop=True)
-    if own.empty:
-        known = set(frame["dataset"])
-        if (folder / _CANDIDATES).is_file():
-            known |= set(_read(folder / _CANDIDATES, ["dataset"])["dataset"].to_pylist())
-        if dataset not in known:
-            raise InputError(f"no dataset {dataset!r} has shifts; {_near(dataset, sorted(known))}")
-    return own
+    path = profile_folder(profile) / _SHIFTS
+    with _open(path) as file:
+        wanted = [name for name in file.schema_arrow.names if name != "rows"]
+        frame: pd.DataFrame = file.read(columns=wanted).to_pandas()
+    if dataset is not None and dataset not in set(frame["dataset"]):
+        near = _near(str(dataset), sorted(set(frame["dataset"])))
+        raise InputError(f"no shift of a dataset {dataset!r} is published; {near}")
+    asked = {"task": task, "operation": operation, "min_fraction": min_fraction}
+    for name, value in asked.items():
+        known = sorted(set(frame[name]))
+        if value is not None and value not in known:
+            raise InputError(f"{name} must be one of {', '.join(map(str, known))}, got {value!r}")
+    for name, value in {"dataset": dataset, **asked}.items():
+        if value is not None:
+            frame = frame[frame[name] == value]
+    return frame.reset_index(drop=True)
 
 
 def load_shift(shift_id: str, profile: str | None = None) -> Shift:
@@ -135,78 +150,81 @@ def load_shift(shift_id: str, profile: str | None = None) -> Shift:
 
     folder = profile_folder(profile)
     row = _row(folder / _SHIFTS, shift_id)
-    if not (folder / _SPLIT).is_file():
-        raise NotAvailableError(f"the split was needed at {folder / _SPLIT}; {_BRING}")
-    dataset = load_dataset(row["dataset"])
-    return shift_from_row(row, dataset, _halves(folder / _SPLIT, row["dataset"]))
-
-
-def _read(path: Path, columns: Sequence[str]) -> pa.Table:
-    # ParquetFile, for `read_table` imports pyarrow.dataset, which costs more than the listing.
-    with _readable(path), pq.ParquetFile(path) as file:
-        return file.read(columns=list(columns))
+    halves = _halves(folder / _SPLIT, row["dataset"])
+    return shift_from_row(row, load_dataset(row["dataset"]), halves)
 
 
 @contextlib.contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    """Turn what a damaged file raises into NotAvailableError."""
+def _open(path: Path) -> Iterator[pq.ParquetFile]:
+    """Open a table, and turn what a damaged one raises into NotAvailableError."""
     try:
-        yield
+        # For `read_table` imports pyarrow.dataset, which costs more than the listing.
+        with pq.ParquetFile(path) as file:
+            yield file
+    except FileNotFoundError as error:
+        raise NotAvailableError(f"{path} was needed and is absent; {_BRING}") from error
     except (OSError, pa.ArrowException) as error:
         raise NotAvailableError(f"{path} cannot be read ({error}); {_BRING}") from error
 
 
-def _stamp(path: Path) -> tuple[str, int, int]:
-    """Name a state of a file, so that what was read from it can be kept until it changes."""
-    facts = path.stat()
-    return str(path), facts.st_mtime_ns, facts.st_size
-
-
-@functools.lru_cache(maxsize=4)
-def _ids(path: str, _changed: int, _size: int) -> dict[str, int]:
-    found = _read(Path(path), ["shift_id"])["shift_id"].to_pylist()
-    return {name: position for position, name in enumerate(found)}
-
-
-@functools.lru_cache(maxsize=4)
-def _parts(path: str, _changed: int, _size: int) -> dict[str, dict[str, npt.NDArray[np.int64]]]:
-    frame = _read(Path(path), ["dataset", "row_id", "part"]).to_pandas()
-    frame = frame[frame["part"] != "pool"]
-    parts: dict[str, dict[str, npt.NDArray[np.int64]]] = {}
-    for (dataset, part), rows in frame.groupby(["dataset", "part"], sort=True)["row_id"]:
-        ids = np.sort(rows.to_numpy(dtype=np.int64))
-        ids.flags.writeable = False
-        parts.setdefault(str(dataset), {})[str(part)] = ids
-    return parts
-
-
 def _row(path: Path, shift_id: str) -> dict[str, Any]:
-    """Read one row of the table of shifts, and only the row group that holds it."""
-    ids = _ids(*_stamp(path))
+    """Read one row of the table of shifts, and only the row group that may hold it."""
     if not isinstance(shift_id, str):
         raise InputError(f"a shift id is a string, got {shift_id!r}; see list_shifts()")
-    if shift_id not in ids:
-        same = [name for name in ids if name.split("/")[0] == shift_id.split("/")[0]]
-        raise InputError(f"there is no shift {shift_id!r}; {_near(shift_id, same or list(ids))}")
-    position = ids[shift_id]
-    with _readable(path), pq.ParquetFile(path) as file:
-        for group in range(file.num_row_groups):
-            inside = file.metadata.row_group(group).num_rows
-            if position < inside:
-                table = file.read_row_group(group, columns=list(SHIFT_COLUMNS))
-                row: dict[str, Any] = table.slice(position, 1).to_pylist()[0]
+    with _open(path) as file:
+        group = _group(file, shift_id)
+        if group is not None:
+            table = file.read_row_group(group)
+            at = pc.index(table["shift_id"], shift_id).as_py()
+            if at >= 0:
+                row: dict[str, Any] = table.slice(at, 1).to_pylist()[0]
                 return {k: np.nan if v is None else v for k, v in row.items()}
-            position -= inside
-    raise NotAvailableError(f"{path} is damaged; {_BRING}")
+        ids = file.read(columns=["shift_id"])["shift_id"].to_pylist()
+    same = [name for name in ids if name.split("/")[0] == shift_id.split("/")[0]]
+    raise InputError(f"there is no shift {shift_id!r}; {_near(shift_id, same or ids)}")
+
+
+def _group(file: pq.ParquetFile, shift_id: str) -> int | None:
+    """Return the row group that may hold an id: the table is sorted by it."""
+    column = file.schema_arrow.names.index("shift_id")  # before every list, so of this place
+    low, high = 0, file.num_row_groups
+    while low < high:
+        middle = (low + high) // 2
+        bounds = file.metadata.row_group(middle).column(column).statistics
+        if shift_id < bounds.min:
+            high = middle
+        elif shift_id > bounds.max:
+            low = middle + 1
+        else:
+            return middle
+    return None
 
 
 def _halves(path: Path, dataset: str) -> dict[str, npt.NDArray[np.int64]]:
-    parts = _parts(*_stamp(path)).get(dataset, {})
+    """Return the sorted row ids of the two halves of a test set."""
+    facts = path.stat() if path.is_file() else None
+    changed = (facts.st_mtime_ns, facts.st_size) if facts else (0, 0)
+    parts = _parts(path, changed, dataset)
     if set(parts) != {"filter", "report"}:
         raise NotAvailableError(
             f"{path} holds no test set of dataset {dataset!r}: split and shifts are not of one "
             f"version; {_BRING}"
         )
+    return parts
+
+
+@functools.lru_cache(maxsize=256)
+def _parts(path: Path, _changed: tuple[int, int], dataset: str) -> dict[str, npt.NDArray[np.int64]]:
+    with _open(path) as file:
+        table = file.read(columns=["dataset", "row_id", "part"])
+    own = table.filter(pc.equal(table["dataset"], dataset))
+    parts = {}
+    for part in ("filter", "report"):
+        rows = own.filter(pc.equal(own["part"], part))["row_id"]
+        if len(rows):
+            ids = np.sort(rows.to_numpy().astype(np.int64))
+            ids.flags.writeable = False
+            parts[part] = ids
     return parts
 
 

@@ -12,12 +12,12 @@ import pandas as pd
 
 from inconvenient.errors import InputError
 from inconvenient.shifts.rows import rows_hash, unpack_rows
-from inconvenient.shifts.schema import SHIFT_COLUMNS
+from inconvenient.shifts.schema import PUBLISHED_COLUMNS, baselines_of
 
 if TYPE_CHECKING:
     from inconvenient.data import Dataset
 
-__all__ = ["Context", "Shift", "context_of", "shift_from_row"]
+__all__ = ["Context", "Scores", "Shift", "context_of", "shift_from_row"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -44,6 +44,25 @@ class Context:
     target_description: str
     dataset_description: str
     feature_descriptions: dict[str, str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Scores:
+    """Default-setting scores of a baseline on the report half, R2 or AUC; NaN where it failed.
+
+    Parameters
+    ----------
+    id, control, ood : float
+        After training on the pool, on uniform samples of the shift's size (mean), on the
+        convenience sample.
+    control_sd : float
+        Standard deviation over the uniform samples.
+    """
+
+    id: float
+    control: float
+    control_sd: float
+    ood: float
 
 
 def context_of(dataset: Dataset) -> Context:
@@ -107,6 +126,18 @@ class Shift:
         Penalty of the reference model, 0.0 if there is none.
     separable : bool
         Whether the pool has no finite maximum-likelihood fit.
+    data_hash : str
+        Of the dataset.
+    retained, retained_paper : bool
+        What the filters decided; at least one is set.
+    gap, gap_paper : float
+        What they decided by, on the filter half: the mean over the filter models of control minus
+        OOD, and of ID minus OOD.
+    collateral, collateral_control : float
+        Collateral effect of the shift and of uniform samples of its size; NaN where it bends every
+        feature.
+    scores : dict of str to Scores
+        By baseline.
     """
 
     shift_id: str
@@ -138,6 +169,14 @@ class Shift:
     smd_max: float
     ridge: float
     separable: bool
+    data_hash: str
+    retained: bool
+    retained_paper: bool
+    gap: float
+    gap_paper: float
+    collateral: float
+    collateral_control: float
+    scores: dict[str, Scores]
     _dataset: Dataset = dataclasses.field(repr=False)
     _halves: Mapping[str, IntArray] = dataclasses.field(repr=False)
 
@@ -220,17 +259,17 @@ def shift_from_row(
     Raises
     ------
     InputError
-        If the packed rows are damaged, or reach beyond the dataset.
+        If the packed rows are damaged, or the dataset is of another version.
     """
-    facts: dict[str, Any] = {name: row[name] for name in SHIFT_COLUMNS if name != "outcome"}
+    facts: dict[str, Any] = {name: row[name] for name in PUBLISHED_COLUMNS if name != "outcome"}
     rows = unpack_rows(facts["rows"])
     if len(rows) != facts["size"] or rows_hash(rows) != facts["rows_hash"]:
         raise InputError(f"the rows of {facts['shift_id']!r} are damaged; fetch the shifts again")
-    last = max([int(rows.max()), *(int(ids.max()) for ids in halves.values() if ids.size)])
-    if last >= len(dataset.frame):
+    if dataset.hash != facts["data_hash"]:
         raise InputError(
-            f"{facts['shift_id']!r} names row {last}, but dataset {dataset.name!r} has "
-            f"{len(dataset.frame)} rows; fetch data and shifts of the same version"
+            f"{facts['shift_id']!r} was made of dataset {dataset.name!r} with hash "
+            f"{facts['data_hash'][:12]}..., the one here has {dataset.hash[:12]}...; fetch data "
+            "and shifts of the same version"
         )
     for name in ("features", "columns", "classes"):
         facts[name] = tuple(str(value) for value in facts[name])
@@ -239,4 +278,9 @@ def shift_from_row(
     factor = float(facts["factor"])
     facts["factor"] = None if np.isnan(factor) else factor
     facts["rows"] = rows
+    facts["scores"] = {
+        name: Scores(*(float(row[column]) for column in columns))
+        for name, columns in baselines_of(row).items()
+        if not name.startswith("filter_")
+    }
     return Shift(**facts, _dataset=dataset, _halves=dict(halves))

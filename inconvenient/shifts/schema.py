@@ -1,8 +1,9 @@
-"""One table of the columns of candidates and shifts; frames are checked against it."""
+"""Columns of candidates, shifts and published shifts; frames are checked against them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,15 @@ import pandas as pd
 
 from inconvenient.errors import InputError
 
-__all__ = ["CANDIDATE_COLUMNS", "OUTCOMES", "SHIFT_COLUMNS", "empty_frame", "validate"]
+__all__ = [
+    "CANDIDATE_COLUMNS",
+    "OUTCOMES",
+    "PUBLISHED_COLUMNS",
+    "SHIFT_COLUMNS",
+    "baselines_of",
+    "empty_frame",
+    "validate",
+]
 
 #: What became of a candidate, in the order in which reports count them.
 OUTCOMES = (
@@ -64,7 +73,30 @@ SHIFT_COLUMNS: dict[str, str] = {
     "separable": "bool",
 }
 
-_TABLES = {"candidates": CANDIDATE_COLUMNS, "shifts": SHIFT_COLUMNS}
+#: Column and kind of one published shift, beside which stand the columns of scores:
+#: ``<baseline>_id``, ``_control``, ``_control_sd`` and ``_ood`` on the report half, and
+#: ``filter_<model>_id``, ``_control``, ``_ood`` and ``filter_control_sd`` on the filter half.
+PUBLISHED_COLUMNS: dict[str, str] = {
+    **SHIFT_COLUMNS,
+    "data_hash": "str",
+    "retained": "bool",
+    "retained_paper": "bool",
+    "gap": "float64",
+    "gap_paper": "float64",
+    "collateral": "float64",
+    "collateral_control": "float64",
+}
+
+_SCORE = re.compile(r"(?P<model>.+?)_(?P<part>id|control|control_sd|ood)")
+_PARTS = ("id", "control", "control_sd", "ood")
+_FILTER = "filter_"
+_FILTER_SD = "filter_control_sd"
+
+_TABLES = {
+    "candidates": CANDIDATE_COLUMNS,
+    "shifts": SHIFT_COLUMNS,
+    "published": PUBLISHED_COLUMNS,
+}
 _WORDS = {
     "task": ("regression", "binary", "multiclass"),
     "kind": ("single", "group"),
@@ -84,13 +116,38 @@ def _columns(table: str) -> dict[str, str]:
     return _TABLES[table]
 
 
+def baselines_of(columns: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return the columns of the scores of published shifts, by baseline.
+
+    Parameters
+    ----------
+    columns : iterable of str
+        Of the table of published shifts; others are ignored.
+
+    Returns
+    -------
+    dict of str to tuple of str
+        In order of name; ID, control, its standard deviation, OOD. Models of the filter half
+        stand under "filter_<model>", without standard deviation.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for name in columns:
+        match = _SCORE.fullmatch(name)
+        if match is not None and name not in PUBLISHED_COLUMNS and name != _FILTER_SD:
+            found.setdefault(match["model"], {})[match["part"]] = name
+    return {
+        model: tuple(own[part] for part in _PARTS if part in own)
+        for model, own in sorted(found.items())
+    }
+
+
 def empty_frame(table: str) -> pd.DataFrame:
     """Return a frame without rows, with the columns and dtypes of a table.
 
     Parameters
     ----------
     table : str
-        "candidates" or "shifts".
+        "candidates", "shifts" or "published".
     """
     return pd.DataFrame(
         {
@@ -132,7 +189,7 @@ def validate(frame: pd.DataFrame, table: str) -> pd.DataFrame:
     frame : DataFrame
         One without any column and row passes as empty.
     table : str
-        "candidates" or "shifts".
+        "candidates", "shifts" or "published".
 
     Returns
     -------
@@ -143,11 +200,15 @@ def validate(frame: pd.DataFrame, table: str) -> pd.DataFrame:
     ------
     InputError
         Naming the first column and row at fault: a column missing or unknown, a value of the wrong
-        kind or none of the allowed words, an id twice or out of order, lists that do not match.
+        kind or none of the allowed words, an id twice or out of order, lists that do not match;
+        of published shifts, scores of a model that are not complete, one without a flag, and a row
+        set that a dataset has twice.
     """
     columns = _columns(table)
     if not len(frame) and not len(frame.columns):
         return empty_frame(table)
+    if table == "published":
+        columns = {**columns, **dict.fromkeys(_score_columns(frame), "float64")}
     missing = [name for name in columns if name not in frame]
     unknown = [str(name) for name in frame.columns if name not in columns]
     if missing or unknown:
@@ -162,8 +223,10 @@ def validate(frame: pd.DataFrame, table: str) -> pd.DataFrame:
         raise InputError(f"{table} hold shift_id {ids[ids.duplicated()].iloc[0]!r} more than once")
     if not ids.is_monotonic_increasing:
         raise InputError(f"{table} must be sorted by shift_id")
-    if table == "shifts":
-        _check_shifts(out)
+    if table != "candidates":
+        _check_shifts(out, table)
+    if table == "published":
+        _check_published(out)
     return out.astype({name: kind for name, kind in columns.items() if kind in _PLAIN})
 
 
@@ -187,18 +250,42 @@ def _check_column(frame: pd.DataFrame, table: str, name: str, kind: str) -> None
             )
 
 
-def _check_shifts(frame: pd.DataFrame) -> None:
+def _score_columns(frame: pd.DataFrame) -> list[str]:
+    """Return the names that complete scores would have."""
+    names: list[str] = []
+    for model in baselines_of(map(str, frame.columns)):
+        parts = _PARTS if not model.startswith(_FILTER) else ("id", "control", "ood")
+        names += [f"{model}_{part}" for part in parts]
+    return [*names, _FILTER_SD]
+
+
+def _check_published(frame: pd.DataFrame) -> None:
+    flagged = frame["retained"].astype(bool) | frame["retained_paper"].astype(bool)
+    if not flagged.all():
+        raise InputError(
+            "published shifts must be retained by one of the two flags, got "
+            f"{frame.loc[~flagged, 'shift_id'].iloc[0]!r}"
+        )
+    twice = frame.duplicated(["dataset", "rows_hash"])
+    if twice.any():
+        raise InputError(
+            "published shifts of a dataset must have distinct row sets, got "
+            f"{frame.loc[twice, 'shift_id'].iloc[0]!r}"
+        )
+
+
+def _check_shifts(frame: pd.DataFrame, table: str) -> None:
     lengths = frame[list(_PARALLEL)].map(len)
     uneven = lengths.nunique(axis=1).gt(1) | lengths["columns"].eq(0)
     if len(frame) and uneven.any():
         at = int(np.flatnonzero(uneven)[0])
         raise InputError(
-            f"shifts: {', '.join(_PARALLEL)} must have one entry per bent coefficient, "
+            f"{table}: {', '.join(_PARALLEL)} must have one entry per bent coefficient, "
             f"got {lengths.iloc[at].tolist()} at {frame['shift_id'].iloc[at]!r}"
         )
     wrong = frame["outcome"].ne("verified")
     if wrong.any():
         raise InputError(
-            f"shifts must be verified, got {frame.loc[wrong, 'outcome'].iloc[0]!r} "
+            f"{table} must be verified, got {frame.loc[wrong, 'outcome'].iloc[0]!r} "
             f"at {frame.loc[wrong, 'shift_id'].iloc[0]!r}"
         )

@@ -14,7 +14,17 @@ from pathlib import Path
 
 from inconvenient.errors import InconvenientError
 
-STAGES = ("split", "reference", "shifts", "filter", "evaluate", "collateral", "seeds", "report")
+STAGES = (
+    "split",
+    "reference",
+    "shifts",
+    "filter",
+    "evaluate",
+    "collateral",
+    "publish",
+    "seeds",
+    "report",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

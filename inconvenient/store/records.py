@@ -27,6 +27,7 @@ ALGORITHM: dict[str, int] = {
     "filter": 1,
     "evaluate": 1,
     "collateral": 1,
+    "publish": 1,
     "seeds": 1,
     "report": 1,
 }
