@@ -4,44 +4,22 @@ import dataclasses
 import pickle
 import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
-from synthetic import profile_frames, shift_frames
+from publications import HASH, published_frame, split_frame, table
+from synthetic import shift_frames
 
 from inconvenient.errors import InputError, NotAvailableError
-from inconvenient.shifts import Context, Shift, list_shifts, load_shift, loading
+from inconvenient.shifts import Context, Scores, Shift, list_shifts, load_shift, loading
 from inconvenient.shifts.rows import pack_rows, unpack_rows
-from inconvenient.shifts.schema import SHIFT_COLUMNS, empty_frame, validate
-from inconvenient.store import write_frame
+from inconvenient.shifts.schema import PUBLISHED_COLUMNS, empty_frame, validate
+from inconvenient.store import files, write_frame
 
 NAME = "binary_a"
 ID = f"{NAME}/x1/flip/0.2/at_least"
-
-
-class Table(SimpleNamespace):
-    """What a shift reads of a dataset."""
-
-
-def table(rows: int = 800) -> Table:
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.normal(size=(rows, 3)), columns=["x1", "x2", "x3"])
-    frame["y"] = np.where(frame["x1"] > 0, "yes", "no")
-    return Table(
-        name=NAME,
-        frame=frame,
-        target="y",
-        task="binary",
-        classes=("no", "yes"),
-        groups=np.arange(rows) // 4,
-        description="Made up.",
-        target_description="Whether x1 is positive.",
-        feature_descriptions={"x1": "first"},
-        features=["x1", "x2", "x3"],
-    )
 
 
 @pytest.fixture
@@ -49,14 +27,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a user's folder with the profile quick."""
     import inconvenient.data
 
-    candidates, shifts = shift_frames([(NAME, "binary"), ("regression_a", "regression")])
+    names = [(NAME, "binary"), ("regression_a", "regression")]
     folder = tmp_path / "home" / "artefacts" / "quick"
-    write_frame(folder / "shifts" / "candidates.parquet", candidates)
-    write_frame(folder / "shifts" / "shifts.parquet", shifts)
-    ids = np.arange(800)
-    part = np.where(ids % 2 == 0, "pool", np.where(ids % 4 == 1, "filter", "report"))
-    split = pd.DataFrame({"dataset": NAME, "row_id": ids, "part": part})
-    write_frame(folder / "split" / "split.parquet", split)
+    write_frame(folder / "publish" / "shifts.parquet", published_frame(names))
+    write_frame(folder / "split" / "split.parquet", split_frame([NAME]))
     monkeypatch.setattr(loading, "checkouts", list)
     monkeypatch.setenv("INCONVENIENT_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(inconvenient.data, "load_dataset", lambda name: table())
@@ -68,15 +42,32 @@ def test_listing(home: Path) -> None:
     listed = list_shifts()
     assert time.perf_counter() - start < 0.5
     assert listed["shift_id"].is_monotonic_increasing
-    assert set(listed.columns) == set(SHIFT_COLUMNS) - {"rows"}
-    own = list_shifts(NAME)
+    assert "rows" not in listed
+    assert set(PUBLISHED_COLUMNS) - set(listed) == {"rows"}
+    assert {"linear_id", "lightgbm_control_sd", "filter_linear_ood"} <= set(listed)
+    assert (listed["retained"] | listed["retained_paper"]).all()
+    own = list_shifts(NAME, profile="quick")
     assert set(own["dataset"]) == {NAME}
+    assert own.index.tolist() == list(range(len(own)))
     assert 0 < len(own) < len(listed)
-    filters = profile_frames(failing=False)["filter/filter"]
-    write_frame(home / "artefacts" / "quick" / "filter" / "filter.parquet", filters)
-    flagged = list_shifts(profile="quick")
-    assert {"retained", "retained_paper"} <= set(flagged.columns)
-    assert len(flagged) == len(listed)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "wrong", "words"),
+    [
+        ("task", "regression", "ranking", "binary, regression"),
+        ("operation", "flip", "turn", "amplify, attenuate, flip"),
+        ("min_fraction", 0.2, 20, "0.2, 0.3, 0.5"),
+    ],
+)
+def test_listing_some(home: Path, name: str, value: Any, wrong: Any, words: str) -> None:
+    listed = list_shifts()
+    own = list_shifts(**{name: value})
+    expected = listed[listed[name] == value].reset_index(drop=True)
+    assert 0 < len(own) < len(listed)
+    pd.testing.assert_frame_equal(own, expected)
+    with pytest.raises(InputError, match=f"{name} must be one of {words}, got {wrong!r}"):
+        list_shifts(**{name: wrong})
 
 
 def test_loading(home: Path) -> None:
@@ -90,6 +81,15 @@ def test_loading(home: Path) -> None:
     assert shift.features == ("x1",)
     assert shift.rows_hash == listed["rows_hash"]
     assert shift.b_sample.tolist() == list(listed["b_sample"])
+    facts = ("retained", "retained_paper", "gap", "gap_paper", "collateral", "data_hash")
+    assert all(getattr(shift, name) == listed[name] for name in facts)
+    assert set(shift.scores) == {"linear", "lightgbm"}
+    assert shift.scores["linear"] == Scores(
+        listed["linear_id"],
+        listed["linear_control"],
+        listed["linear_control_sd"],
+        listed["linear_ood"],
+    )
     with pytest.raises(ValueError, match="read-only"):
         shift.rows[0] = 1
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -156,8 +156,8 @@ def test_a_checkout_around_the_current_folder_comes_first(
     (checkout / "notebooks").mkdir(parents=True)
     for name in ("params.yaml", "dvc.yaml"):
         (checkout / name).write_text("")
-    shifts = shift_frames([("multiclass_a", "multiclass")])[1]
-    write_frame(checkout / "artefacts" / "quick" / "shifts" / "shifts.parquet", shifts)
+    shifts = published_frame([("multiclass_a", "multiclass")])
+    write_frame(checkout / "artefacts" / "quick" / "publish" / "shifts.parquet", shifts)
     monkeypatch.chdir(checkout / "notebooks")
     assert set(list_shifts(profile="quick")["dataset"]) == {"multiclass_a"}
 
@@ -165,8 +165,39 @@ def test_a_checkout_around_the_current_folder_comes_first(
 def test_shifts_of_another_version_of_the_data(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import inconvenient.data
 
-    monkeypatch.setattr(inconvenient.data, "load_dataset", lambda name: table(100))
-    with pytest.raises(InputError, match="has 100 rows; fetch data and shifts of the same"):
+    other = table()
+    other.hash = "e" * 64
+    monkeypatch.setattr(inconvenient.data, "load_dataset", lambda name: other)
+    words = f"with hash {HASH[:12]}..., the one here has e{{12}}...; fetch data and shifts of the"
+    with pytest.raises(InputError, match=words):
+        load_shift(ID)
+
+
+def test_every_shift_is_found_whatever_the_row_groups(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = home / "artefacts" / "quick" / "publish" / "shifts.parquet"
+    listed = list_shifts(NAME)
+    for rows in (1, 7, 1000):
+        monkeypatch.setattr(files, "_GROUP", rows)
+        write_frame(path, pd.read_parquet(path))
+        assert pq.ParquetFile(path).num_row_groups == -(-len(list_shifts()) // rows)
+        for shift_id, digest in zip(listed["shift_id"], listed["rows_hash"]):
+            assert load_shift(shift_id).rows_hash == digest
+        for wrong in ("", "a", "zzz/x", ID + "x", ID[:-1]):
+            with pytest.raises(InputError, match="there is no shift"):
+                load_shift(wrong)
+
+
+@pytest.mark.parametrize("name", ["publish/shifts", "split/split"])
+def test_damaged_files_say_what_to_do(home: Path, name: str) -> None:
+    path = home / "artefacts" / "quick" / f"{name}.parquet"
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(NotAvailableError, match=f"{path.name} cannot be read .*inconvenient fetch"):
+        load_shift(ID)
+    path.unlink()
+    words = "was needed and is absent" if "split" in name else "shifts were needed"
+    with pytest.raises(NotAvailableError, match=words):
         load_shift(ID)
 
 
