@@ -158,7 +158,7 @@ def profile_frames(
     rng = np.random.default_rng(3)
     gap = _drop(shifts, rng) if len(shifts) else np.empty(0)
     filters = pd.DataFrame({"shift_id": shifts["shift_id"]})
-    for model in ("linear", "hgb"):
+    for model in ("linear", "lightgbm50"):
         filters[f"{model}_id"] = 0.7
         filters[f"{model}_control"] = 0.65
         filters[f"{model}_ood"] = 0.65 - gap

@@ -15,8 +15,10 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.preprocessing import OneHotEncoder as SklearnOneHot
 
 from inconvenient.baselines import BASELINES, Baseline, get_baseline, register, require
+from inconvenient.baselines.coding import code_table
 from inconvenient.baselines.encoding import NativeEncoder, OneHotEncoder
 from inconvenient.benchmark.filter_models import FILTER_MODELS
+from inconvenient.data import load_dataset
 from inconvenient.errors import InputError, MissingDependencyError
 
 MODELS = {**BASELINES, **{f"filter {model.name}": model for model in FILTER_MODELS}}
@@ -86,6 +88,19 @@ def test_columns_first_filled_in_the_test_rows(name, kind):
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))
+@pytest.mark.parametrize(("task", "n_classes"), TASKS)
+def test_a_coded_table_gives_the_model_that_a_frame_gives(name, task, n_classes):
+    X = hostile_frame()
+    y = hostile_target(X, n_classes)
+    rows = np.arange(0, 400, 3)
+    whole = code_table(X)
+    predict = "predict" if task == "regression" else "predict_proba"
+    one = fitted(MODELS[name], X.iloc[rows], y[rows], task, n_classes)
+    two = fitted(MODELS[name], whole.take(rows), y[rows], task, n_classes)
+    np.testing.assert_array_equal(getattr(one, predict)(X), getattr(two, predict)(whole))
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
 def test_same_seed_same_model_whatever_holds_the_strings(name):
     X = hostile_frame()
     y = hostile_target(X, 3)
@@ -149,11 +164,47 @@ def test_one_hot_without_rare_levels_ignores_the_unseen():
     )
 
 
-def test_native_encoder_keeps_the_most_frequent_levels():
-    column = pd.Series(["a"] * 5 + ["b"] * 3 + ["c"] * 4 + ["d"])
-    encoder = NativeEncoder.fit(pd.DataFrame({"x": column}), max_levels=2)
-    codes = encoder.transform(pd.DataFrame({"x": ["a", "b", "c", "d", "e", None]}))[:, 0]
-    np.testing.assert_array_equal(codes, [0, np.nan, 1, np.nan, np.nan, np.nan])
+CODED = {
+    **{name: (lambda name=name: load_dataset(name).X) for name in ("flchain_death", "kakadu_wtp")},
+    "hostile": lambda: hostile_frame().rename(columns={"number": ("a", 1)}),
+}
+
+
+@pytest.mark.parametrize("encoder", [NativeEncoder, OneHotEncoder])
+@pytest.mark.parametrize("name", sorted(CODED))
+def test_rows_of_a_coded_table_are_encoded_like_a_frame_of_them(name, encoder, data_folder):
+    X = CODED[name]()
+    whole = code_table(X)
+    rng = np.random.default_rng(0)
+    for size in (1, 2, 20, 300):
+        rows, others = (np.sort(rng.permutation(len(X))[:size]) for _ in range(2))
+        frame, coded = X.iloc[rows].reset_index(drop=True), whole.take(rows)
+        ours, theirs = encoder.fit(coded), encoder.fit(frame)
+        for some, same in ((coded, frame), (whole.take(others), X.iloc[others])):
+            np.testing.assert_array_equal(ours.transform(some), theirs.transform(same))
+            np.testing.assert_array_equal(ours.transform(same), theirs.transform(some))
+        if encoder is OneHotEncoder:
+            again, Z = encoder.fit_transform(coded)
+            np.testing.assert_array_equal(Z, again.transform(coded))
+
+
+def test_a_level_absent_from_the_sample_is_unseen_though_the_table_has_a_code_for_it():
+    whole = code_table(pd.DataFrame({"x": ["b", "a", None, "c", "a"]}))
+    encoder = NativeEncoder.fit(whole.take(np.array([0, 2, 3])))
+    codes = encoder.transform(whole)[:, 0]
+    np.testing.assert_array_equal(codes, [0, np.nan, np.nan, 1, np.nan])
+
+
+def test_columns_that_change_their_type_between_sample_and_rows():
+    """Numbers come as objects, categories as numbers; both mean what they say."""
+    numbers = pd.DataFrame({"x": [1.0, 2.0, 4.0]})
+    objects = pd.DataFrame({"x": pd.Series([2, None, 4], dtype=object)})
+    np.testing.assert_array_equal(
+        NativeEncoder.fit(numbers).transform(objects)[:, 0], [2, np.nan, 4]
+    )
+    levels = pd.DataFrame({"x": pd.Categorical([1, 2, 4])})
+    codes = NativeEncoder.fit(levels).transform(pd.DataFrame({"x": [4.0, np.nan, 1.0, 3.0]}))
+    np.testing.assert_array_equal(codes[:, 0], [2, np.nan, 0, np.nan])
 
 
 @settings(max_examples=30, deadline=None)

@@ -14,9 +14,10 @@ from inconvenient.baselines import BASELINES, Baseline
 from inconvenient.config import TuningParams, load_params
 from inconvenient.errors import InputError, MissingDependencyError
 from inconvenient.evaluation import runner
-from inconvenient.evaluation.plan import draw_shifts, plans
+from inconvenient.evaluation.plan import draw_shifts, plans, training_rows
 from inconvenient.evaluation.protocol import fit_score, sample_rows, tune
 from inconvenient.selection.chance import shared_size, uniform_rows
+from inconvenient.shifts.rows import rows_hash
 from inconvenient.store import Store, run_units
 
 
@@ -40,9 +41,7 @@ def run(units, tmp_path):
 def test_default_scores(world, tmp_path):
     tables, splits, shifts, params = world
     units = runner.default_units(tables, splits, shifts, params)
-    # per dataset: the pool, the controls of one shared size or two, two distinct row sets
-    sizes = sum(len({shared_size(s) for s in own["size"]}) for _, own in shifts.groupby("dataset"))
-    assert len(units) == 2 + sizes + 4
+    assert len(units) == 2 * 3  # per dataset: the pool, the controls, the two row sets
     frames = run(units, tmp_path)
     table = runner.assemble_default(splits, shifts.sample(frac=1, random_state=0), params, frames)
     assert list(table.columns) == [
@@ -74,6 +73,54 @@ def test_default_scores(world, tmp_path):
     assert row["score_control"] == pytest.approx(np.mean(controls), rel=1e-14)
     assert row["control_sd"] == pytest.approx(np.std(controls, ddof=1), rel=1e-12)
     assert row["score_ood"] == by_hand(order[: int(shift["size"])])
+
+
+def test_units_hold_each_training_set_once_a_dataset_after_the_other(world, monkeypatch):
+    tables, splits, shifts, params = world
+    monkeypatch.setattr(runner, "BATCH", 2)
+    evaluate = dataclasses.replace(params.evaluate, baselines=("linear", "lightgbm"))
+    params = dataclasses.replace(params, evaluate=evaluate)
+    units = runner.default_units(tables, splits, shifts, params)
+    todo = plans(splits, shifts, controls=3, seed=params.shifts.seed)
+    found = []
+    for unit in units:
+        common, batch, _ = unit.arguments
+        assert len({item.role for item in batch}) == 1
+        assert 1 <= len(batch) <= 2
+        found += [(common.dataset, common.model.name, item) for item in batch]
+    # most work first: 442 rows of 10 columns, then 178 of 6 with three classes
+    expected = [
+        (name, model, item)
+        for name in ("diabetes", "wine")
+        for model in ("linear", "lightgbm")
+        for plan in (todo[name],)
+        for item in (
+            plan.full,
+            *(i for size in sorted(plan.controls) for i in plan.controls[size]),
+            *(plan.samples[digest] for digest in sorted(plan.samples)),
+        )
+    ]
+    assert found == expected
+    assert len({unit.key for unit in units}) == len(units)
+
+
+def test_rows_of_training_sets(world):
+    _, splits, shifts, params = world
+    seed = params.shifts.seed
+    plan = plans(splits, shifts, controls=2, seed=seed)["wine"]
+    pool = splits["wine"].pool
+
+    def rows(item):
+        return training_rows(item, plan.pool, seed=plan.seed, name=plan.name)
+
+    np.testing.assert_array_equal(rows(plan.full), pool)
+    for size, drawn in plan.controls.items():
+        for draw, item in enumerate(drawn):
+            expected = uniform_rows(pool, size, draw, seed=seed, name="wine")
+            np.testing.assert_array_equal(rows(item), expected)
+    for digest, item in plan.samples.items():
+        assert rows_hash(rows(item)) == digest
+        assert (np.diff(rows(item)) > 0).all()
 
 
 def test_a_second_run_computes_nothing_and_other_inputs_have_other_keys(world, tmp_path):

@@ -29,8 +29,8 @@ PARAMS = FilterParams(
 def tables(rows, *, task="regression", dataset="d"):
     """Make scores and shifts of (id, (id, control, ood) per model, sd, row ids)."""
     scores, shifts = [], []
-    for shift_id, linear, hgb, sd, ids in rows:
-        parts = [*linear, *hgb, sd]
+    for shift_id, linear, boosted, sd, ids in rows:
+        parts = [*linear, *boosted, sd]
         scores.append(dict(zip(COLUMNS, [shift_id, *parts], strict=True)))
         packed = pack_rows(np.array(ids, dtype=np.int64))
         shifts.append({"shift_id": shift_id, "dataset": dataset, "task": task, "rows": packed})
@@ -39,7 +39,7 @@ def tables(rows, *, task="regression", dataset="d"):
 
 COLUMNS = [
     "shift_id",
-    *(f"{m}_{part}" for m in ("linear", "hgb") for part in ("id", "control", "ood")),
+    *(f"{m}_{part}" for m in ("linear", "lightgbm50") for part in ("id", "control", "ood")),
     "control_sd",
 ]
 HUNDRED = list(range(100))
@@ -301,7 +301,7 @@ def test_scores_of_the_filter_half(root, monkeypatch, tmp_path):
             for model in FILTER_MODELS
         ]
     )  # fmt: skip
-    assert row["hgb_control"] == pytest.approx(by_hand[1].mean(), rel=1e-14)
+    assert row["lightgbm50_control"] == pytest.approx(by_hand[1].mean(), rel=1e-14)
     assert row["control_sd"] == pytest.approx(by_hand.mean(axis=0).std(ddof=1), rel=1e-12)
     out = retain(scores, shifts, params.filter)
     # the row sets come two by two: at most one of each pair stays

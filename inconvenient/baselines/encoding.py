@@ -2,43 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from inconvenient.errors import InputError
+from inconvenient.baselines.coding import CodedTable, LevelCodes, Table, code_table
 
 __all__ = ["Levels", "NativeEncoder", "OneHotEncoder", "expand_classes"]
 
 RARE_SHARE = 0.01
 RARE_ROWS = 3
-
-
-def _is_numeric(column: pd.Series) -> bool:
-    return bool(pd.api.types.is_numeric_dtype(column.dtype))
-
-
-def _numbers(column: pd.Series) -> NDArray[np.float64]:
-    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    if np.isinf(values).any():
-        raise InputError(
-            f"column {column.name!r} must be finite or missing, got an infinite value; "
-            "replace it or declare it missing"
-        )
-    return values
-
-
-def _column(X: pd.DataFrame, name: Any) -> pd.Series:
-    if name not in X.columns:
-        raise InputError(
-            f"column {name!r} of the training sample is absent from the rows to predict; "
-            "pass the same columns"
-        )
-    column: pd.Series = X[name]
-    return column
 
 
 def expand_classes(
@@ -72,40 +48,27 @@ class Levels:
     ----------
     names : tuple
         Levels that occur, sorted as strings.
-    counts : tuple of int
+    counts : ndarray of int64
         How many rows of the sample have each.
     """
 
     names: tuple[Any, ...]
-    counts: tuple[int, ...]
+    counts: NDArray[np.int64]
 
     @classmethod
-    def fit(cls, column: pd.Series) -> Levels:
+    def fit(cls, column: LevelCodes) -> Levels:
         """Count the levels of a column of the sample; a missing value is none of them."""
-        codes, names = _factorise(column)
-        counts = np.bincount(codes[codes >= 0], minlength=len(names))
-        found = [(name, int(k)) for name, k in zip(names, counts, strict=True) if k]
-        found.sort(key=lambda pair: (str(pair[0]), type(pair[0]).__name__))
-        return cls(tuple(name for name, _ in found), tuple(k for _, k in found))
+        counts = np.bincount(column.codes + 1, minlength=len(column.names) + 1)[1:]
+        found = np.flatnonzero(counts)
+        return cls(tuple(column.names[i] for i in found.tolist()), counts[found])
 
     def codes(
-        self, column: pd.Series, *, of_level: NDArray[np.int64], unseen: int, missing: int
+        self, column: LevelCodes, *, of_level: NDArray[np.int64], unseen: int, missing: int
     ) -> NDArray[np.int64]:
         """Return ``of_level[i]`` for rows with level i, else ``unseen`` or ``missing``."""
-        codes, names = _factorise(column)
-        position = {name: int(of_level[i]) for i, name in enumerate(self.names)}
-        table = np.array([position.get(name, unseen) for name in names] + [missing], dtype=np.int64)
-        return table[codes]
-
-
-def _factorise(column: pd.Series) -> tuple[NDArray[np.int64], list[Any]]:
-    """Return codes (-1 for missing) and the values they stand for."""
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        found, names = column.cat.codes.to_numpy(), column.cat.categories
-    else:
-        found, names = pd.factorize(column)
-    codes: NDArray[np.int64] = np.asarray(found).astype(np.int64)
-    return codes, list(names)
+        position = dict(zip(self.names, of_level.tolist(), strict=True))
+        table = np.array([*(position.get(name, unseen) for name in column.names), missing])
+        return table[column.codes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,57 +81,45 @@ class NativeEncoder:
     ----------
     columns : tuple
         ``(name, None)`` for a numeric column, ``(name, Levels)`` for a categorical one.
-    max_levels : int or None
-        Only that many most frequent levels of a column keep a code; the others read as missing.
     """
 
     columns: tuple[tuple[Any, Levels | None], ...]
-    max_levels: int | None = None
 
     @classmethod
-    def fit(cls, X: pd.DataFrame, *, max_levels: int | None = None) -> NativeEncoder:
+    def fit(cls, X: Table) -> NativeEncoder:
         """Learn the columns and levels of the training sample."""
+        X = code_table(X)
         columns: list[tuple[Any, Levels | None]] = []
-        for name in X.columns:
-            column = X[name]
-            if _is_numeric(column):
-                values = _numbers(column)
-                gap = np.isnan(values)
-                known = values[~gap]
-                if known.size and (gap.any() or known.min() < known.max()):
-                    columns.append((name, None))
-            else:
+        for name, column in X.columns.items():
+            if isinstance(column, LevelCodes):
                 levels = Levels.fit(column)
-                if levels.names and (len(levels.names) > 1 or bool(column.isna().any())):
+                k = len(levels.names)
+                if k > 1 or (k == 1 and levels.counts[0] < len(X)):
                     columns.append((name, levels))
-        return cls(tuple(columns), max_levels)
+                continue
+            values = X.numbers(name)
+            low, high = np.fmin.reduce(values), np.fmax.reduce(values)  # NaN only if all are
+            if low < high or (low == high and bool(np.isnan(values).any())):
+                columns.append((name, None))
+        return cls(tuple(columns))
 
     @property
     def categorical(self) -> list[int]:
         """Positions of the categorical columns in the encoded matrix."""
         return [i for i, (_, levels) in enumerate(self.columns) if levels is not None]
 
-    def transform(self, X: pd.DataFrame) -> NDArray[np.float64]:
+    def transform(self, X: Table) -> NDArray[np.float64]:
         """Return the rows as a float64 matrix, shape (n, number of kept columns)."""
+        X = code_table(X)
         out = np.empty((len(X), len(self.columns)))
         for i, (name, levels) in enumerate(self.columns):
-            column = _column(X, name)
             if levels is None:
-                out[:, i] = _numbers(column)
+                out[:, i] = X.numbers(name)
                 continue
-            of_level = self._codes_of(levels)
-            codes = levels.codes(column, of_level=of_level, unseen=-1, missing=-1)
+            of_level = np.arange(len(levels.names))
+            codes = levels.codes(X.levels(name), of_level=of_level, unseen=-1, missing=-1)
             out[:, i] = np.where(codes < 0, np.nan, codes)
         return out
-
-    def _codes_of(self, levels: Levels) -> NDArray[np.int64]:
-        k = len(levels.names)
-        if self.max_levels is None or k <= self.max_levels:
-            return np.arange(k)
-        kept = np.sort(np.argsort(-np.array(levels.counts), kind="stable")[: self.max_levels])
-        of_level = np.full(k, -1, dtype=np.int64)
-        of_level[kept] = np.arange(kept.size)
-        return of_level
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,58 +146,64 @@ class OneHotEncoder:
     scale: NDArray[np.float64]
 
     @classmethod
-    def fit(cls, X: pd.DataFrame) -> OneHotEncoder:
+    def fit(cls, X: Table) -> OneHotEncoder:
         """Learn medians, levels, means and standard deviations of the training sample."""
+        return cls.fit_transform(X)[0]
+
+    @classmethod
+    def fit_transform(cls, X: Table) -> tuple[OneHotEncoder, NDArray[np.float64]]:
+        """Return the fitted encoder and the encoded training sample."""
+        X = code_table(X)
         columns: list[tuple[Any, float | Levels, bool]] = []
-        for name in X.columns:
-            column = X[name]
-            if _is_numeric(column):
-                values = _numbers(column)
-                gap = np.isnan(values)
-                if not gap.all():
-                    columns.append((name, float(np.median(values[~gap])), bool(gap.any())))
-            else:
-                columns.append((name, Levels.fit(column), bool(column.isna().any())))
+        for name, column in X.columns.items():
+            if isinstance(column, LevelCodes):
+                columns.append((name, Levels.fit(column), bool((column.codes < 0).any())))
+                continue
+            values = X.numbers(name)
+            known = values[~np.isnan(values)]
+            if known.size:
+                columns.append((name, float(np.median(known)), known.size < values.size))
         raw = _raw(columns, X)
-        kept = np.flatnonzero(raw.min(axis=0) < raw.max(axis=0)) if raw.size else np.arange(0)
-        varying = raw[:, kept]
-        mean = varying.mean(axis=0)
-        scale = np.sqrt(((varying - mean) ** 2).mean(axis=0))
+        kept = np.flatnonzero(raw.min(axis=1) < raw.max(axis=1)) if raw.size else np.arange(0)
+        varying = raw[kept]
+        mean = varying.mean(axis=1)
+        scale = np.sqrt(((varying - mean[:, None]) ** 2).mean(axis=1))
         # a spread in the last digits of the values is rounding, and would blow up other rows
-        sound = scale > 1e-10 * np.abs(varying).max(axis=0, initial=0.0)
-        return cls(tuple(columns), kept[sound], mean[sound], scale[sound])
+        sound = scale > 1e-10 * np.abs(varying).max(axis=1, initial=0.0)
+        encoder = cls(tuple(columns), kept[sound], mean[sound], scale[sound])
+        return encoder, encoder._standardised(varying[sound])
 
-    def transform(self, X: pd.DataFrame) -> NDArray[np.float64]:
+    def transform(self, X: Table) -> NDArray[np.float64]:
         """Return the rows as a float64 matrix, shape (n, number of kept columns)."""
-        return (_raw(self.columns, X)[:, self.kept] - self.mean) / self.scale
+        return self._standardised(_raw(self.columns, code_table(X))[self.kept])
+
+    def _standardised(self, kept: NDArray[np.float64]) -> NDArray[np.float64]:
+        return ((kept - self.mean[:, None]) / self.scale[:, None]).T
 
 
-def _raw(columns: Any, X: pd.DataFrame) -> NDArray[np.float64]:
-    """Return imputed and one-hot columns before standardisation, in C order."""
-    n = len(X)
-    blocks = [np.empty((n, 0))]
+def _raw(columns: Sequence[tuple[Any, float | Levels, bool]], X: CodedTable) -> NDArray[np.float64]:
+    """Return imputed and one-hot columns before standardisation, shape (columns, n)."""
+    blocks = [np.empty((0, len(X)))]
     for name, content, has_missing in columns:
-        column = _column(X, name)
         if isinstance(content, Levels):
-            blocks.append(_one_hot(column, content, has_missing))
+            blocks.append(_one_hot(X.levels(name), content, has_missing))
             continue
-        values = _numbers(column)
+        values = X.numbers(name)
         gap = np.isnan(values)
-        blocks.append(np.where(gap, content, values)[:, None])
+        blocks.append(np.where(gap, content, values)[None])
         if has_missing:
-            blocks.append(gap.astype(np.float64)[:, None])
-    return np.ascontiguousarray(np.hstack(blocks))
+            blocks.append(gap.astype(np.float64)[None])
+    return np.concatenate(blocks)
 
 
-def _one_hot(column: pd.Series, levels: Levels, has_missing: bool) -> NDArray[np.float64]:
-    counts = np.array(levels.counts, dtype=np.int64)
+def _one_hot(column: LevelCodes, levels: Levels, has_missing: bool) -> NDArray[np.float64]:
+    """Return a row per frequent level, one for the rare and one for the missing."""
+    counts = levels.counts
     rare = counts < max(RARE_ROWS, RARE_SHARE * counts.sum())
     width = int((~rare).sum())
     of_level = np.full(counts.size, width, dtype=np.int64)
     of_level[~rare] = np.arange(width)
-    unseen = width if rare.any() else width + 2
-    missing = width + 1 if has_missing else width + 2
+    unseen = width if rare.any() else -1
+    missing = width + 1 if has_missing else -1
     codes = levels.codes(column, of_level=of_level, unseen=unseen, missing=missing)
-    out = np.zeros((len(column), width + 3))
-    out[np.arange(codes.size), codes] = 1.0
-    return out[:, : width + 2]  # the last column collects what is ignored
+    return (codes == np.arange(width + 2)[:, None]).astype(np.float64)

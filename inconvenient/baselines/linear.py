@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
+from inconvenient.baselines.coding import Table
 from inconvenient.baselines.encoding import OneHotEncoder, expand_classes
 from inconvenient.baselines.registry import Baseline, Setting, register
 
@@ -42,10 +42,9 @@ class LinearModel:
         self.task = task
         self.n_classes = n_classes
 
-    def fit(self, X: pd.DataFrame, y: NDArray[Any]) -> LinearModel:
+    def fit(self, X: Table, y: NDArray[Any]) -> LinearModel:
         """Fit the encoder and the coefficients on a training sample."""
-        self.encoder_ = OneHotEncoder.fit(X)
-        Z = self.encoder_.transform(X)
+        self.encoder_, Z = OneHotEncoder.fit_transform(X)
         if self.task == "regression":
             self._fit_ridge(Z, np.asarray(y, dtype=np.float64))
         else:
@@ -80,7 +79,7 @@ class LinearModel:
             tol=1e-6 if newton else 1e-4,
         ).fit(Z, y)
 
-    def predict_proba(self, X: pd.DataFrame) -> NDArray[np.float64]:
+    def predict_proba(self, X: Table) -> NDArray[np.float64]:
         """Return class probabilities, shape (n, K)."""
         if self.present_.size == 1:
             proba = np.ones((len(X), 1))
@@ -90,7 +89,7 @@ class LinearModel:
             proba = self.model_.predict_proba(self.encoder_.transform(X))
         return expand_classes(proba, self.present_, self.n_classes)
 
-    def predict(self, X: pd.DataFrame) -> NDArray[Any]:
+    def predict(self, X: Table) -> NDArray[Any]:
         """Return predicted values, or the codes of the most probable classes."""
         if self.task == "regression":
             prediction: NDArray[np.float64] = self.encoder_.transform(X) @ self.coef_
@@ -113,4 +112,4 @@ def _make(setting: Setting, *, task: str, n_classes: int, seed: int) -> LinearMo
     return LinearModel(alpha=float(setting["alpha"]), task=task, n_classes=n_classes)
 
 
-LINEAR = register(Baseline("linear", _default, _suggest, _make))
+LINEAR = register(Baseline("linear", _default, _suggest, _make, takes_codes=True))

@@ -40,7 +40,7 @@ def filter_units(
     Returns
     -------
     list of Unit
-        Keyed by content (see :func:`inconvenient.evaluation.runner.default_units`).
+        Keyed by content (see :func:`inconvenient.evaluation.runner.score_units`).
     """
     todo = plans(splits, shifts, controls=params.filter.controls, seed=params.shifts.seed)
     tests = {name: split.filter for name, split in splits.items()}

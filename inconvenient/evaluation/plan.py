@@ -12,20 +12,37 @@ from numpy.typing import NDArray
 
 from inconvenient.config import TuningParams
 from inconvenient.selection.chance import shared_size, uniform_rows
-from inconvenient.shifts.rows import rows_hash, unpack_rows
+from inconvenient.shifts.rows import unpack_rows
 
 if TYPE_CHECKING:
     from inconvenient.data import Split
 
-__all__ = ["Plan", "TrainingSet", "draw_shifts", "drawn_shifts", "plans"]
+__all__ = ["Plan", "TrainingSet", "draw_shifts", "drawn_shifts", "plans", "training_rows"]
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingSet:
-    """Row ids to train on, sorted, and the SHA-256 that names them."""
+    """Rows to train on, drawn or unpacked only where they are needed.
 
-    rows: NDArray[np.int64]
-    digest: str
+    Parameters
+    ----------
+    role : {"id", "control", "ood"}
+        The full pool, a uniform sample, or a convenience sample.
+    name : str
+        Its name among those of its role: "pool", "<size>/<draw>", or the row set's hash.
+    size : int
+        Number of rows.
+    draw : int
+        Of a control, the number of the draw.
+    packed : bytes
+        Of a convenience sample, the row ids.
+    """
+
+    role: str
+    name: str
+    size: int
+    draw: int = 0
+    packed: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,24 +53,35 @@ class Plan:
     ----------
     name : str
         The dataset.
+    pool : ndarray of int64
+        Row ids, sorted.
+    seed : int
+        Of the uniform samples.
     full : TrainingSet
         The whole pool.
     controls : dict of int to tuple of TrainingSet
-        Uniform samples by shared size, in order of draw.
+        Uniform samples by shared size, sizes ascending, in order of draw.
     samples : dict of str to TrainingSet
-        Convenience samples by ``rows_hash``.
+        Convenience samples by ``rows_hash``, in its order.
     """
 
     name: str
+    pool: NDArray[np.int64]
+    seed: int
     full: TrainingSet
     controls: Mapping[int, tuple[TrainingSet, ...]]
     samples: Mapping[str, TrainingSet]
 
 
-def _named(rows: NDArray[np.int64]) -> TrainingSet:
-    rows = np.sort(rows)
-    rows.flags.writeable = False
-    return TrainingSet(rows, rows_hash(rows))
+def training_rows(
+    item: TrainingSet, pool: NDArray[np.int64], *, seed: int, name: str
+) -> NDArray[np.int64]:
+    """Return the row ids of a training set, sorted; ``seed`` and ``name`` are its plan's."""
+    if item.role == "id":
+        return pool
+    if item.role == "control":
+        return uniform_rows(pool, item.size, item.draw, seed=seed, name=name)
+    return np.sort(unpack_rows(item.packed))
 
 
 def plans(
@@ -72,22 +100,22 @@ def plans(
         Seed of the uniform samples.
     """
     out: dict[str, Plan] = {}
-    for name, own in sorted(shifts.groupby("dataset", sort=True), key=lambda pair: str(pair[0])):
-        pool = splits[str(name)].pool
-        sizes = sorted({shared_size(int(size)) for size in own["size"]})
-        drawn = {
-            size: tuple(
-                _named(uniform_rows(pool, size, draw, seed=seed, name=str(name)))
-                for draw in range(controls)
-            )
-            for size in sizes
-        }
+    columns = ["size", "rows", "rows_hash"]
+    for key, own in shifts.groupby("dataset", sort=True)[columns]:
+        name = str(key)
+        pool = np.sort(splits[name].pool)
         distinct = own.drop_duplicates("rows_hash").sort_values("rows_hash")
         samples = {
-            digest: TrainingSet(np.sort(unpack_rows(packed)), digest)
-            for digest, packed in zip(distinct["rows_hash"], distinct["rows"], strict=True)
+            digest: TrainingSet("ood", digest, int(size), packed=packed)
+            for size, packed, digest in zip(*(distinct[c] for c in columns), strict=True)
         }
-        out[str(name)] = Plan(str(name), _named(pool), drawn, samples)
+        drawn = {
+            size: tuple(
+                TrainingSet("control", f"{size}/{draw}", size, draw) for draw in range(controls)
+            )
+            for size in sorted({shared_size(item.size) for item in samples.values()})
+        }
+        out[name] = Plan(name, pool, seed, TrainingSet("id", "pool", pool.size), drawn, samples)
     return out
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +15,8 @@ from numpy.typing import NDArray
 from inconvenient.baselines import Baseline, Setting, get_baseline, require
 from inconvenient.baselines.registry import require_module
 from inconvenient.config import Params, TuningParams
-from inconvenient.evaluation.plan import Plan, TrainingSet, drawn_shifts, plans
-from inconvenient.evaluation.protocol import Sample, fit_score, last_line, sample_rows, tune
+from inconvenient.evaluation.plan import Plan, TrainingSet, drawn_shifts, plans, training_rows
+from inconvenient.evaluation.protocol import Sample, all_rows, fit_score, last_line, tune
 from inconvenient.evaluation.tables import assemble_default, assemble_tuned
 from inconvenient.shifts.rows import rows_hash
 from inconvenient.store import ALGORITHM, Unit, content_key, library_versions
@@ -34,7 +35,39 @@ __all__ = [
 Datasets = Mapping[str, "Dataset"]
 Splits = Mapping[str, "Split"]
 
-_COLUMNS = ["dataset", "model", "role", "rows_hash", "status", "score", "setting", "trials"]
+BATCH = 32  # training sets of one unit and record: seconds of work, and a file for each no more
+
+_COLUMNS = ["dataset", "model", "role", "name", "status", "score", "setting", "trials"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Scoring:
+    """What the training sets of one dataset and model have in common, as a worker needs it."""
+
+    dataset: str
+    hash: str
+    pool: NDArray[np.int64]
+    test: NDArray[np.int64]  # ids of the scored rows
+    draws_seed: int  # of the uniform samples
+    model: Baseline
+    seed: int  # of the model
+
+    def key(self, stage: str, batch: Sequence[TrainingSet], **parts: Any) -> str:
+        """Return the key of the record of a batch."""
+        tuner = ("optuna",) if "trials" in parts else ()
+        return content_key(
+            stage,
+            ALGORITHM[stage],
+            dataset=[self.dataset, self.hash],
+            pool=rows_hash(self.pool),
+            test=rows_hash(self.test),
+            draws_seed=self.draws_seed,
+            training_sets=[(item.role, item.name) for item in batch],
+            model=self.model.name,
+            seed=self.seed,
+            libraries=library_versions(*self.model.requires, *tuner),
+            **parts,
+        )
 
 
 def default_units(
@@ -53,30 +86,17 @@ def default_units(
     Returns
     -------
     list of Unit
-        Full pools first. Each returns one row per training set; a failure is a row, too.
+        See :func:`score_units`.
 
     Raises
     ------
     MissingDependencyError
         If a baseline's library is not installed.
-
-    Notes
-    -----
-    A unit's key holds the dataset's hash, the hashes of training and scored rows, the baseline
-    with its setting, the seed, the stage's algorithm version, and the versions of the libraries
-    that compute the score: a record made by another LightGBM must not end up in a table that is
-    to be reproduced byte for byte.
     """
-    models = [_checked(name) for name in params.evaluate.baselines]
+    models = [get_baseline(name) for name in params.evaluate.baselines]
     tests = {name: split.report for name, split in splits.items()}
     todo = plans(splits, shifts, controls=params.evaluate.controls, seed=params.shifts.seed)
     return score_units(datasets, todo, tests, models, stage="evaluate", seed=params.evaluate.seed)
-
-
-def _checked(name: str) -> Baseline:
-    baseline = get_baseline(name)
-    require(baseline)
-    return baseline
 
 
 def score_units(
@@ -90,36 +110,70 @@ def score_units(
 ) -> list[Unit]:
     """Return units that score models with their default settings on all training sets of plans.
 
-    A unit is one model on a full pool, on the control samples of one size, or on one convenience
-    sample. ``tests`` holds the ids of the scored rows per dataset.
+    Parameters
+    ----------
+    datasets : mapping of str to Dataset
+    todo : mapping of str to Plan
+    tests : mapping of str to ndarray of int64
+        Ids of the scored rows by dataset.
+    models : sequence of Baseline
+    stage : str
+    seed : int
+        Of the models.
+
+    Returns
+    -------
+    list of Unit
+        A unit is one model on up to 32 training sets of one dataset and role, and returns one row
+        per training set; a failure is a row, too. A dataset's units stand together, so that a
+        process loads it once; the datasets with most work come first.
+
+    Raises
+    ------
+    MissingDependencyError
+        If a model's library is not installed.
+
+    Notes
+    -----
+    A unit's key holds the hashes of dataset, pool, scored rows and convenience samples, the
+    numbers and seed of the uniform samples, the model with its setting and seed, the stage's
+    algorithm version, and the versions of the libraries that compute the score: a record made by
+    another LightGBM must not end up in a table that is to be reproduced byte for byte.
     """
-    sized: list[tuple[int, Unit]] = []
+    for model in models:
+        require(model)
+    sized: list[tuple[int, list[Unit]]] = []
     for name, plan in todo.items():
-        dataset, test = datasets[name], np.sort(tests[name])
-        batches: list[tuple[str, tuple[TrainingSet, ...]]] = [("id", (plan.full,))]
-        batches += [("control", drawn) for drawn in plan.controls.values()]
-        batches += [("ood", (sample,)) for sample in plan.samples.values()]
+        dataset, units = datasets[name], []
         for model in models:
+            common = _common(dataset, plan, tests[name], model, seed)
             setting = model.default(dataset.task)
-            for role, batch in batches:
-                key = content_key(
-                    stage,
-                    ALGORITHM[stage],
-                    what="default",
-                    dataset=dataset.hash,
-                    test=rows_hash(test),
-                    train=[item.digest for item in batch],
-                    role=role,
-                    model=model.name,
-                    setting=setting,
-                    seed=seed,
-                    libraries=library_versions(*model.requires),
-                )
-                arguments = (name, dataset.hash, role, batch, test, model, setting, seed)
-                work = sum(item.rows.size for item in batch) * max(1, len(dataset.classes))
-                sized.append((work, Unit(key, _score_default, arguments)))
+            for batch in _batches(plan):
+                key = common.key(stage, batch, what="default", setting=setting)
+                units.append(Unit(key, _score, (common, batch, setting)))
+        sized.append((_work(dataset, plan), units))
     sized.sort(key=lambda pair: -pair[0])
-    return [unit for _, unit in sized]
+    return [unit for _, units in sized for unit in units]
+
+
+def _common(
+    dataset: Dataset, plan: Plan, test: NDArray[np.int64], model: Baseline, seed: int
+) -> _Scoring:
+    return _Scoring(plan.name, dataset.hash, plan.pool, np.sort(test), plan.seed, model, seed)
+
+
+def _batches(plan: Plan) -> list[tuple[TrainingSet, ...]]:
+    controls = [item for drawn in plan.controls.values() for item in drawn]
+    batches: list[tuple[TrainingSet, ...]] = []
+    for items in ([plan.full], controls, list(plan.samples.values())):
+        batches += [tuple(items[i : i + BATCH]) for i in range(0, len(items), BATCH)]
+    return batches
+
+
+def _work(dataset: Dataset, plan: Plan) -> int:
+    sets = [plan.full, *plan.samples.values()]
+    sets += [item for drawn in plan.controls.values() for item in drawn]
+    return sum(item.size for item in sets) * dataset.X.shape[1] * max(1, len(dataset.classes))
 
 
 @functools.lru_cache(maxsize=2)
@@ -137,47 +191,44 @@ def _dataset(name: str, digest: str) -> Dataset:
     return dataset
 
 
-def _score_default(
-    name: str,
-    digest: str,
-    role: str,
-    batch: tuple[TrainingSet, ...],
-    test: NDArray[np.int64],
-    model: Baseline,
-    setting: Setting,
-    seed: int,
+@functools.lru_cache(maxsize=2)
+def _all_rows(name: str, digest: str, coded: bool) -> Sample:
+    """Return a dataset's rows, coded once per worker process."""
+    return all_rows(_dataset(name, digest), coded=coded)
+
+
+def _score(
+    common: _Scoring, batch: Sequence[TrainingSet], setting: Setting, trials: str = "[]"
 ) -> pd.DataFrame:
-    dataset = _dataset(name, digest)
-    scored = sample_rows(dataset, test)
-    rows = [_record(dataset, item, scored, model, role, setting, seed) for item in batch]
+    """Score a model with a setting on each training set of a batch; one row each."""
+    dataset = _dataset(common.dataset, common.hash)
+    table = _all_rows(common.dataset, common.hash, common.model.takes_codes)
+    test = table.take(common.test)
+    text = json.dumps(setting, sort_keys=True)
+    rows = []
+    for item in batch:
+        status, value = "ok", float("nan")
+        train = table.take(_rows(common, item))
+        try:
+            value = fit_score(
+                common.model,
+                setting,
+                train,
+                test,
+                task=dataset.task,
+                n_classes=len(dataset.classes),
+                seed=common.seed,
+            )
+        except Exception as error:
+            status = last_line(error)
+        rows.append(
+            (common.dataset, common.model.name, item.role, item.name, status, value, text, trials)
+        )
     return pd.DataFrame(rows, columns=_COLUMNS)
 
 
-def _record(
-    dataset: Dataset,
-    item: TrainingSet,
-    scored: Sample,
-    model: Baseline,
-    role: str,
-    setting: Setting,
-    seed: int,
-    trials: str = "[]",
-) -> tuple[Any, ...]:
-    status, value = "ok", float("nan")
-    try:
-        value = fit_score(
-            model,
-            setting,
-            sample_rows(dataset, item.rows),
-            scored,
-            task=dataset.task,
-            n_classes=len(dataset.classes),
-            seed=seed,
-        )
-    except Exception as error:
-        status = last_line(error)
-    text = json.dumps(setting, sort_keys=True)
-    return dataset.name, model.name, role, item.digest, status, value, text, trials
+def _rows(common: _Scoring, item: TrainingSet) -> NDArray[np.int64]:
+    return training_rows(item, common.pool, seed=common.draws_seed, name=common.dataset)
 
 
 def tuned_units(
@@ -209,63 +260,39 @@ def tuned_units(
     if drawn.empty:
         return []
     require_module("optuna", needed_by="tuning")
+    models = [get_baseline(name) for name in params.evaluate.baselines]
+    for model in models:
+        require(model)
     todo = plans(splits, drawn, controls=params.evaluate.controls, seed=params.shifts.seed)
-    seed = params.evaluate.seed
+    trials = tuning.trials
     sized: list[tuple[int, Unit]] = []
     for name, plan in todo.items():
-        dataset, test = datasets[name], np.sort(splits[name].report)
-        batches: list[tuple[str, tuple[TrainingSet, ...]]] = [("id", (plan.full,))]
-        batches += [("control", samples) for samples in plan.controls.values()]
-        batches += [("ood", (sample,)) for sample in plan.samples.values()]
-        for model in (_checked(name) for name in params.evaluate.baselines):
-            for role, batch in batches:
-                key = content_key(
-                    "evaluate",
-                    ALGORITHM["evaluate"],
-                    what="tuned",
-                    dataset=dataset.hash,
-                    test=rows_hash(test),
-                    train=[item.digest for item in batch],
-                    role=role,
-                    model=model.name,
-                    trials=tuning.trials,
-                    seed=seed,
-                    libraries=library_versions(*model.requires, "optuna"),
-                )
-                arguments = (name, dataset.hash, role, batch, test, model, tuning.trials, seed)
-                fits = tuning.trials + len(batch)
-                work = fits * batch[0].rows.size * max(1, len(dataset.classes))
-                sized.append((work, Unit(key, _score_tuned, arguments)))
+        dataset = datasets[name]
+        batches = [(plan.full,), *plan.controls.values()]
+        batches += [(sample,) for sample in plan.samples.values()]
+        for model in models:
+            common = _common(dataset, plan, splits[name].report, model, params.evaluate.seed)
+            for batch in batches:
+                key = common.key("evaluate", batch, what="tuned", trials=trials)
+                work = (trials + len(batch)) * batch[0].size * max(1, len(dataset.classes))
+                sized.append((work, Unit(key, _score_tuned, (common, batch, trials))))
     sized.sort(key=lambda pair: -pair[0])
     return [unit for _, unit in sized]
 
 
-def _score_tuned(
-    name: str,
-    digest: str,
-    role: str,
-    batch: tuple[TrainingSet, ...],
-    test: NDArray[np.int64],
-    model: Baseline,
-    trials: int,
-    seed: int,
-) -> pd.DataFrame:
-    dataset = _dataset(name, digest)
-    scored = sample_rows(dataset, test)
+def _score_tuned(common: _Scoring, batch: Sequence[TrainingSet], trials: int) -> pd.DataFrame:
+    dataset = _dataset(common.dataset, common.hash)
+    table = _all_rows(common.dataset, common.hash, common.model.takes_codes)
     tuned = tune(
-        model,
-        sample_rows(dataset, batch[0].rows),
+        common.model,
+        table.take(_rows(common, batch[0])),
         task=dataset.task,
         n_classes=len(dataset.classes),
         trials=trials,
-        seed=seed,
+        seed=common.seed,
     )
     tried = [
         {"setting": t.setting, "value": None if t.failure else t.value, "failure": t.failure}
         for t in tuned.trials
     ]
-    text = json.dumps(tried, sort_keys=True)
-    rows = [
-        _record(dataset, item, scored, model, role, tuned.setting, seed, text) for item in batch
-    ]
-    return pd.DataFrame(rows, columns=_COLUMNS)
+    return _score(common, batch, tuned.setting, json.dumps(tried, sort_keys=True))

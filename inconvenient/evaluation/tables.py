@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -81,51 +81,85 @@ def score_table(
     draws : bool
         Add the column ``draws``: the scores of the control samples, in order of draw.
     """
-    records: dict[tuple[str, ...], Any] = {}
-    for frame in frames:
-        for row in frame.itertuples(index=False):
-            key = (str(row.dataset), str(row.model), str(row.role), str(row.rows_hash))
-            records[key] = row
+    records = _Records(frames)
     rows: list[tuple[Any, ...]] = []
     scores: list[NDArray[np.float64]] = []
     ordered = shifts.sort_values("shift_id")
-    columns = ("shift_id", "dataset", "size", "rows_hash")
-    for shift_id, name, size, digest in zip(*(ordered[c] for c in columns), strict=True):
-        plan = todo[name]
+    columns = (ordered[c].tolist() for c in ("shift_id", "dataset", "size", "rows_hash"))
+    for shift_id, name, size, digest in zip(*columns, strict=True):
         for model in sorted(models):
-            full = records[name, model, "id", plan.full.digest]
-            controls = [
-                records[name, model, "control", item.digest]
-                for item in plan.controls[shared_size(int(size))]
-            ]
-            ood = records[name, model, "ood", digest]
-            failures = [r.status for r in (full, *controls, ood) if r.status != "ok"]
-            values = np.array([r.score for r in controls])
-            scores.append(values)
+            full = records.of(name, model, "id", todo[name].full.name)
+            control = records.control(todo[name], model, shared_size(size))
+            ood = records.of(name, model, "ood", digest)
+            statuses = (s for s in (full.status, control.status, ood.status) if s != "ok")
             setting, trials = ood.setting, ood.trials
             if by_role:
-                parts = {"id": full, "control": controls[0], "ood": ood}
+                parts = {"id": full, "control": control.first, "ood": ood}
                 setting, trials = (
                     json.dumps({k: json.loads(getattr(r, field)) for k, r in parts.items()})
                     for field in ("setting", "trials")
                 )
+            status = next(statuses, "ok")
+            control_scores = (control.mean, control.sd)
             rows.append(
-                (
-                    shift_id,
-                    model,
-                    failures[0] if failures else "ok",
-                    full.score,
-                    float(values.mean()),
-                    float(values.std(ddof=1)) if values.size > 1 else float("nan"),
-                    ood.score,
-                    setting,
-                    trials,
-                )
+                (shift_id, model, status, full.score, *control_scores, ood.score, setting, trials)
             )
+            scores.append(control.scores)
     table = _typed(rows)
     if draws:
         table["draws"] = pd.Series(scores, dtype=object)
     return table
+
+
+class _Record(NamedTuple):
+    """What is known of one training set and model."""
+
+    status: str
+    score: float
+    setting: str
+    trials: str
+
+
+class _Control(NamedTuple):
+    """What is known of the control samples of one size: the first failure, or "ok"; the scores."""
+
+    status: str
+    mean: float
+    sd: float
+    scores: NDArray[np.float64]
+    first: _Record
+
+
+class _Records:
+    """Records of training sets by name; controls of one size are summed up once."""
+
+    def __init__(self, frames: Sequence[pd.DataFrame]) -> None:
+        self._records: dict[tuple[str, ...], _Record] = {}
+        self._controls: dict[tuple[str, str, int], _Control] = {}
+        if frames:
+            whole = pd.concat(frames, ignore_index=True)
+            names = zip(*(whole[c].tolist() for c in ("dataset", "model", "role", "name")))
+            values = zip(*(whole[c].tolist() for c in _Record._fields))
+            self._records = {
+                name: _Record(*value) for name, value in zip(names, values, strict=True)
+            }
+
+    def of(self, *name: str) -> _Record:
+        return self._records[name]
+
+    def control(self, plan: Plan, model: str, size: int) -> _Control:
+        key = (plan.name, model, size)
+        if key not in self._controls:
+            own = [self.of(plan.name, model, "control", i.name) for i in plan.controls[size]]
+            scores = np.array([record.score for record in own])
+            self._controls[key] = _Control(
+                next((record.status for record in own if record.status != "ok"), "ok"),
+                float(scores.mean()),
+                float(scores.std(ddof=1)) if scores.size > 1 else float("nan"),
+                scores,
+                own[0],
+            )
+        return self._controls[key]
 
 
 def _typed(rows: list[tuple[Any, ...]]) -> pd.DataFrame:

@@ -24,7 +24,7 @@ ALGORITHM: dict[str, int] = {
     "split": 1,
     "reference": 4,
     "shifts": 4,
-    "filter": 1,
+    "filter": 2,
     "evaluate": 1,
     "collateral": 1,
     "publish": 1,
