@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import importlib.resources
-import json
 from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
-from inconvenient.config import Params
+from inconvenient.config import GridParams, Params
 from inconvenient.errors import MissingDependencyError
 from inconvenient.report import counts as counting
+from inconvenient.report import doses as dosing
+from inconvenient.report import paper as comparing
+from inconvenient.report import study as studying
 from inconvenient.report import tables as tabulating
+from inconvenient.report import variants as varying
+from inconvenient.report.format import DASH, FILTERS, interval_text
 from inconvenient.report.material import Material, join
+from inconvenient.report.seeds_view import SEED_NUMBERS, seeds_view
 from inconvenient.report.summary import rounded
 
 __all__ = ["build_report"]
 
-DASH = "\N{EN DASH}"
-
 SEVERITIES = {
-    "min_fraction": "Minimum fraction (sample over pool)",
-    "importance_bin": "Importance bin",
-    "factor": "Factor, the modes at_least and band apart",
-    "strategy": "Strategy that found the sample",
+    "min_fraction": "minimum fraction",
+    "importance_bin": "importance bin",
+    "factor": "factor, the modes at_least and band apart",
+    "strategy": "strategy that found the sample",
 }
 
 
@@ -38,13 +41,14 @@ def build_report(
     frames : mapping of str to DataFrame
         The artefacts by name: "split/datasets", "reference/datasets", "shifts/candidates",
         "shifts/shifts", "filter/filter", "evaluate/default", "evaluate/tuned" and
-        "collateral/collateral"; others are ignored. Frames may be empty.
+        "collateral/collateral"; "seeds/summary", "seeds/spread" and "seeds/agreement" are shown
+        if given; others are ignored. Frames may be empty.
     params : Params
         Blocks ``filter`` and ``report`` and the grid of the profile are used.
     facts : mapping
         JSON-able provenance, shown at the end: ``profile``, ``package``, ``parameters``, ``inputs``
         and whatever else it holds; ``families``, a mapping of dataset to survey family, guides the
-        bootstrap.
+        bootstrap where "split/datasets" has no column ``family``.
 
     Returns
     -------
@@ -63,10 +67,12 @@ def build_report(
     """
     _require("jinja2", "matplotlib")
     from inconvenient.report.figures import FIGURES, draw
+    from inconvenient.report.figures_study import STUDY_FIGURES
 
     material = join(frames, params, facts)
     tables = rounded(_tables(frames, material, facts))
-    figures = {name: draw(name, material) for name in FIGURES}
+    figures = {name: draw(name, make, material) for name, make in FIGURES.items()}
+    figures |= {name: draw(name, make, tables["study"]) for name, make in STUDY_FIGURES.items()}
     return _page(tables, figures, params), tables
 
 
@@ -88,6 +94,8 @@ def _tables(
     grid = None if profile is None else profile.grid
     return {
         "headline": tabulating.headline_table(material),
+        "publication": counting.publication_table(material),
+        "published_by_operation": counting.operations_table(material),
         "counts": counting.counts_table(material),
         "nothing": counting.nothing_table(material),
         "reasons": counting.reasons_table(material),
@@ -95,63 +103,70 @@ def _tables(
         "degradation": tabulating.degradation_table(material.default),
         "degradation_tuned": tabulating.degradation_table(material.tuned),
         "severity": {name: tabulating.severity_table(material, name, grid) for name in SEVERITIES},
-        "dose": tabulating.dose_table(material),
+        "paper": _paper(material, grid),
+        "study": _study(material),
         "collateral": tabulating.collateral_table(material),
+        "composition": tabulating.composition_table(material),
         "chance": tabulating.chance_table(material),
         "bounds": tabulating.bounds_table(material, frames["shifts/shifts"]),
+        "seeds": seeds_view(frames),
         "facts": dict(facts),
     }
 
 
-def _number(value: float | None, digits: int = 3) -> str:
-    """Return a number with fixed digits, a true minus sign, a dash for none."""
-    if value is None:
-        return DASH
-    text = f"{value:.{digits}f}"
-    if float(text) == 0:
-        text = text.lstrip("-")
-    return text.replace("-", "\N{MINUS SIGN}")
+def _paper(material: Material, grid: GridParams | None) -> dict[str, Any]:
+    fractions = set(material.candidates.get("min_fraction", []))
+    fractions |= set(grid.min_fractions) if grid is not None else set()
+    facts = comparing.paper_facts()
+    comparison = comparing.comparison_table(material)
+    variants = varying.variants_table(material)
+    return {
+        "stated": facts,
+        "comparison": comparison,
+        "trends": comparing.trends_table(material),
+        "collateral": comparing.collateral_comparison(material),
+        "variants": variants,
+        "statements": varying.paper_statements(comparison, variants, facts),
+        "cells": comparing.cells_table(material, tuple(sorted(fractions))),
+    }
 
 
-def _percent(value: float | None, digits: int = 0) -> str:
-    return DASH if value is None else f"{_number(100 * value, digits)} %"
-
-
-def _count(value: int | None) -> str:
-    return DASH if value is None else f"{value:,}"
-
-
-def _range(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f"[{_number(low)}, {_number(high)}]"
-
-
-def _pretty(value: Any) -> str:
-    return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False)
+def _study(material: Material) -> dict[str, Any]:
+    knobs = studying.knobs_table(material)
+    row_sets, doses = dosing.row_sets_table(material), dosing.dose_table(material)
+    return {
+        "levels": studying.levels_table(material),
+        "paired": studying.paired_table(material),
+        "knobs": knobs,
+        "row_sets": row_sets,
+        "dose": doses,
+        "statements": dosing.study_statements(knobs, row_sets, doses, material),
+    }
 
 
 def _page(tables: dict[str, Any], figures: dict[str, str], params: Params) -> str:
     import jinja2
     from markupsafe import Markup
 
+    folder = importlib.resources.files("inconvenient.report")
     environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(lambda name: (folder / name).read_text(encoding="utf-8")),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(
-        {"number": _number, "percent": _percent, "count": _count, "pretty": _pretty}
-    )
-    environment.globals["interval"] = _range
-    source = importlib.resources.files("inconvenient.report").joinpath("report.html.jinja")
-    template = environment.from_string(source.read_text(encoding="utf-8"))
-    page: str = template.render(
+    environment.filters.update(FILTERS)
+    environment.globals["interval"] = interval_text
+    page: str = environment.get_template("report.html.jinja").render(
         **tables,
         figures={name: Markup(svg) for name, svg in figures.items()},
         severities=SEVERITIES,
         dash=DASH,
         count_names=counting.COUNTS,
         breaks=("candidates", "verified", "retained"),
+        knob_names=studying.KNOBS,
+        seed_numbers=SEED_NUMBERS,
         reason_names=counting.REASONS,
         report=params.report,
         filters=params.filter,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from inconvenient.report.material import TASKS, Material
+from inconvenient.report.material import OPERATIONS, TASK_FAMILIES, TASKS, Material
 from inconvenient.shifts.schema import OUTCOMES
 
 __all__ = [
@@ -15,6 +15,8 @@ __all__ = [
     "counts_table",
     "failures_table",
     "nothing_table",
+    "operations_table",
+    "publication_table",
     "reasons_table",
 ]
 
@@ -36,6 +38,7 @@ COUNTS = {
     "triples": "independent triples",
     "retained": "retained",
     "retained_paper": "retained (paper)",
+    "published": "published",
     "main": "headline",
 }
 
@@ -49,38 +52,107 @@ REASONS = {
 }
 
 
-def _count(candidates: pd.DataFrame, shifts: pd.DataFrame) -> Row:
-    outcome = candidates["outcome"].value_counts()
-    triples = shifts[["dataset", "label", "direction"]].drop_duplicates()
-    return {
-        "candidates": len(candidates),
-        **{name: int(outcome.get(name, 0)) for name in OUTCOMES},
-        "row_sets": int(shifts[["dataset", "rows_hash"]].drop_duplicates().shape[0]),
-        "triples": len(triples),
-        "retained": int(shifts["retained"].sum()),
-        "retained_paper": int(shifts["retained_paper"].sum()),
-        "main": int((shifts["retained"] & shifts["main"]).sum()),
-    }
+def _count(material: Material, key: str) -> pd.DataFrame:
+    """Return COUNTS per value of a column of the datasets, "dataset" or "task"."""
+    known = material.datasets.set_index("dataset")["task"]
+    places = pd.Index(material.datasets[key].unique(), name=key)
+    out = pd.DataFrame(0, index=places, columns=list(COUNTS))
+
+    def keyed(frame: pd.DataFrame) -> pd.Series:
+        names = frame["dataset"]
+        return names if key == "dataset" else names.map(known).rename("task")
+
+    cells = material.candidates
+    by_outcome = pd.crosstab(keyed(cells), cells["outcome"])
+    out["candidates"] = by_outcome.sum(axis=1).reindex(places, fill_value=0)
+    for name in OUTCOMES:
+        if name in by_outcome:
+            out[name] = by_outcome[name].reindex(places, fill_value=0)
+    shifts = material.shifts.assign(
+        main=material.shifts["main"] & material.shifts["retained"], by=keyed(material.shifts)
+    )
+    for name in ("retained", "retained_paper", "published", "main"):
+        out[name] = shifts.groupby("by")[name].sum().reindex(places, fill_value=0)
+    for name, columns in (("row_sets", ["rows_hash"]), ("triples", ["label", "direction"])):
+        distinct = shifts.drop_duplicates(["dataset", *columns])
+        out[name] = distinct.groupby("by").size().reindex(places, fill_value=0)
+    return out.astype("int64")
 
 
 def counts_table(material: Material) -> list[Row]:
     """Return one row per dataset, then one per task and one for all."""
-    candidates, shifts = material.candidates, material.shifts
     rows: list[Row] = []
+    by_dataset = _count(material, "dataset").to_dict("index")
     facts = zip(*(material.datasets[c] for c in ("dataset", "task", "status", "score", "pool")))
     for name, task, status, score, pool in facts:
         head: Row = {"dataset": name, "task": task, "status": status, "score": score, "pool": pool}
-        own = candidates[candidates["dataset"] == name]
-        rows.append({**head, **_count(own, shifts[shifts["dataset"] == name])})
+        rows.append({**head, **by_dataset[name]})
     order = {task: place for place, task in enumerate(TASKS)}
     rows.sort(key=lambda row: (order.get(row["task"], len(TASKS)), row["dataset"]))
+    by_task = _count(material, "task")
+    sizes = material.datasets["task"].value_counts()
     for task in (*TASKS, "all"):
-        names = material.datasets["dataset"]
-        if task != "all":
-            names = names[material.datasets["task"] == task]
-        own = candidates[candidates["dataset"].isin(names)]
+        own = by_task.sum() if task == "all" else by_task.reindex([task], fill_value=0).loc[task]
+        datasets = int(sizes.sum() if task == "all" else sizes.get(task, 0))
         head = {"dataset": "", "task": task, "status": "", "score": None, "pool": None}
-        rows.append({**head, **_count(own, shifts[shifts["dataset"].isin(names)])})
+        rows.append({**head, "datasets": datasets, **own.to_dict()})
+    return rows
+
+
+def operations_table(material: Material) -> list[Row]:
+    """Return how many shifts are published per operation (and all) x task family and mode."""
+    own = material.shifts[material.shifts["published"]]
+    rows: list[Row] = []
+    for operation in (*OPERATIONS, "all"):
+        part = own if operation == "all" else own[own["operation"] == operation]
+        row: Row = {"operation": operation}
+        for name in TASK_FAMILIES:
+            cells = part[part["task_family"] == name]
+            row[name] = len(cells)
+            row[f"{name}_retained"] = int(cells["retained"].sum())
+            for mode in ("at_least", "band"):
+                row[f"{name}_{mode}"] = int((cells["mode"] == mode).sum())
+            row[f"{name}_datasets"] = int(cells["dataset"].nunique())
+        rows.append({**row, "both": len(part)})
+    return rows
+
+
+#: What the full profile is meant to hold: name, words, and the least (or, for the share, most).
+AIMS: tuple[tuple[str, str, float], ...] = (
+    ("published", "published shifts", 15_500),
+    ("published_retained", "of them retained", 10_000),
+    ("regression", "published, regression", 8_000),
+    ("classification", "published, classification", 6_000),
+    ("least_cell", "least of operation x task family", 1_000),
+    ("datasets", "datasets with published shifts", 200),
+    ("largest_share", "largest share of one dataset", 0.015),
+)
+
+
+def publication_table(material: Material) -> list[Row]:
+    """Return what is published beside what the full profile is meant to hold."""
+    own = material.shifts[material.shifts["published"]]
+    sizes = own["dataset"].value_counts()
+    cells = [
+        int(((own["operation"] == operation) & (own["task_family"] == name)).sum())
+        for operation in OPERATIONS
+        for name in TASK_FAMILIES
+    ]
+    found: dict[str, float] = {
+        "published": len(own),
+        "published_retained": int(own["retained"].sum()),
+        **{name: int((own["task_family"] == name).sum()) for name in TASK_FAMILIES},
+        "least_cell": min(cells),
+        "datasets": len(sizes),
+        "largest_share": float(sizes.max() / len(own)) if len(own) else 0.0,
+    }
+    rows = []
+    for name, words, aim in AIMS:
+        share = name == "largest_share"
+        row: Row = {"name": name, "words": words, "found": found[name], "aim": aim, "share": share}
+        row["met"] = found[name] <= aim and len(own) > 0 if share else found[name] >= aim
+        row["note"] = f"{sizes.index[0]}, {sizes.iloc[0]} shifts" if share and len(own) else ""
+        rows.append(row)
     return rows
 
 
@@ -99,14 +171,18 @@ _WORDS = {
 def nothing_table(material: Material) -> list[Row]:
     """Return the datasets without a shift in the headline, and at which step the last were lost."""
     rows: list[Row] = []
+    shifts = material.shifts
+    held = set(shifts.loc[shifts["retained"] & shifts["main"], "dataset"])
     for name, task, status in zip(
         *(material.datasets[column] for column in ("dataset", "task", "status"))
     ):
-        own = material.shifts[material.shifts["dataset"] == name]
-        if (own["retained"] & own["main"]).any():
+        if name in held:
             continue
+        own = shifts[shifts["dataset"] == name]
         row: Row = {"dataset": name, "task": task, "why": _why(material, name, status)}
-        rows.append({**row, "verified": len(own), "retained": int(own["retained"].sum())})
+        row["verified"] = len(own)
+        row |= {flag: int(own[flag].sum()) for flag in ("retained", "published")}
+        rows.append(row)
     return rows
 
 

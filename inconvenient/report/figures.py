@@ -11,15 +11,17 @@ import numpy as np
 import pandas as pd
 
 from inconvenient.report.material import OPERATIONS, TASKS, Material
-from inconvenient.report.summary import dataset_medians, interval
+from inconvenient.report.summary import dataset_medians
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["FIGURES", "draw"]
+__all__ = ["FIGURES", "STYLES", "draw"]
 
 COLOURS = {"amplify": "#1b6ca8", "attenuate": "#d98200", "flip": "#b0305c"}
+#: Marker of each model, in the order of their names.
+STYLES = "o^sDv"
 SIZE_COLOUR, BIAS_COLOUR, GREY = "#9aa7b1", "#37474f", "#9e9e9e"
 SCORES = {"regression": "R2", "binary": "AUC", "multiclass": "AUC"}
 #: Scatter points per panel; more are thinned evenly, for the page would grow by megabytes.
@@ -40,8 +42,16 @@ _STYLE: Any = {
 }
 
 
-def draw(name: str, material: Material) -> str:
-    """Draw one of FIGURES.
+def draw(name: str, make: Callable[[Any], Figure], data: Any) -> str:
+    """Draw a figure.
+
+    Parameters
+    ----------
+    name : str
+    make : callable
+        One of FIGURES or STUDY_FIGURES.
+    data
+        What it draws.
 
     Returns
     -------
@@ -52,7 +62,7 @@ def draw(name: str, material: Material) -> str:
 
     buffer = io.StringIO()
     with rc_context({**_STYLE, "svg.hashsalt": name}):
-        figure = FIGURES[name](material)
+        figure = make(data)
         empty = dict.fromkeys(("Date", "Creator", "Format", "Type"))
         figure.savefig(buffer, format="svg", metadata=empty, bbox_inches="tight")
     text = buffer.getvalue()
@@ -94,7 +104,7 @@ def scatter(material: Material) -> Figure:
     from matplotlib.lines import Line2D
 
     figure, panels = _panels(4.0)
-    markers = {name: "o^sDv"[i % 5] for i, name in enumerate(_models(material.default))}
+    markers = {name: STYLES[i % 5] for i, name in enumerate(_models(material.default))}
     for task, axes in zip(TASKS, panels):
         own = material.default
         own = own[(own["task"] == task) & own["main"]].dropna(subset=["id", "ood"])
@@ -155,8 +165,7 @@ def prices(material: Material) -> Figure:
             for j, model in enumerate(models):
                 part = own[(own["operation"] == operation) & (own["baseline"] == model)]
                 place = i + 0.8 * ((j + 0.5) / len(models) - 0.5)
-                label = f"prices/{task}/{operation}/{model}"
-                _price_bars(axes, part, material, label, place, 0.36 / len(models), hatches[model])
+                _price_bars(axes, part, material, place, 0.36 / len(models), hatches[model])
         if own.empty:
             _nothing(axes)
         axes.axhline(0, color="black", linewidth=0.6)
@@ -181,7 +190,6 @@ def _price_bars(
     axes: Axes,
     scores: pd.DataFrame,
     material: Material,
-    label: str,
     place: float,
     width: float,
     hatch: str,
@@ -195,12 +203,7 @@ def _price_bars(
         at = place + shift * width
         height = float(medians.mean())
         axes.bar(at, height, width=width, color=colour, hatch=hatch, edgecolor="white", linewidth=0)
-        low, high = interval(
-            medians,
-            material.family(),
-            seed=material.params.report.seed,
-            label=f"{label}/{part}",
-        )
+        low, high = material.bootstrap.interval(medians)
         if np.isfinite(low):
             axes.plot([at, at], [low, high], color="black", linewidth=0.9)
 

@@ -11,10 +11,22 @@ import pandas as pd
 
 from inconvenient.config import Params
 from inconvenient.errors import InputError
+from inconvenient.report.bootstrap import Bootstrap
 
-__all__ = ["FRAMES", "OPERATIONS", "PARTS", "POPULATIONS", "TASKS", "Material", "join"]
+__all__ = [
+    "FRAMES",
+    "OPERATIONS",
+    "PARTS",
+    "POPULATIONS",
+    "TASKS",
+    "TASK_FAMILIES",
+    "Material",
+    "join",
+]
 
 TASKS = ("regression", "binary", "multiclass")
+#: Tasks that share a score, R2 or AUC.
+TASK_FAMILIES = {"regression": ("regression",), "classification": ("binary", "multiclass")}
 OPERATIONS = ("amplify", "attenuate", "flip")
 
 #: The sets of shifts that stand side by side, and the column that marks each.
@@ -44,18 +56,29 @@ _GROUPING = (
     "shift_id",
     "dataset",
     "task",
+    "task_family",
+    "kind",
+    "label",
+    "direction",
     "operation",
     "factor",
+    "achieved",
     "mode",
     "min_fraction",
     "importance_bin",
     "strategy",
     "rows_hash",
+    "p_uniform",
     "verified",
     "retained",
     "retained_paper",
+    "published",
+    "useful",
     "main",
 )
+
+#: The flags of the filters.
+_FLAGS = ("retained", "retained_paper", "published")
 
 _DIRECTION = {"amplify": 1, "attenuate": -1, "flip": -1}
 
@@ -72,13 +95,16 @@ class Material:
     candidates : DataFrame
         As in the artefact.
     shifts : DataFrame
-        Verified shifts with flags, collateral effect, ``label``, ``direction`` and ``main``
-        (chance alone would rarely meet the criterion, and the dataset is useful).
+        Verified shifts with flags, collateral effect, ``task_family``, ``label`` (the feature, or
+        "bin:" and its bin), ``direction``, ``useful`` (of the dataset) and ``main`` (chance alone
+        would rarely meet the criterion, and the dataset is useful).
     default, tuned : DataFrame
         One row per shift and baseline, with what tables group by and ``PARTS``.
     filters : DataFrame
         As in the artefact.
     params : Params
+    bootstrap : Bootstrap
+        Intervals over the families of ``datasets``.
     """
 
     datasets: pd.DataFrame
@@ -88,10 +114,7 @@ class Material:
     tuned: pd.DataFrame
     filters: pd.DataFrame
     params: Params
-
-    def family(self) -> dict[str, str]:
-        """Return the survey family of each dataset; one without is a family of its own."""
-        return dict(zip(self.datasets["dataset"], self.datasets["family"]))
+    bootstrap: Bootstrap
 
 
 def join(frames: Mapping[str, pd.DataFrame], params: Params, facts: Mapping[str, Any]) -> Material:
@@ -103,7 +126,8 @@ def join(frames: Mapping[str, pd.DataFrame], params: Params, facts: Mapping[str,
         At least FRAMES.
     params : Params
     facts : mapping
-        ``families``, a mapping of dataset to family, is used if there.
+        ``families``, a mapping of dataset to family, is used where the frame of datasets has no
+        column ``family``.
 
     Raises
     ------
@@ -123,6 +147,9 @@ def join(frames: Mapping[str, pd.DataFrame], params: Params, facts: Mapping[str,
         tuned=_scores(frames["evaluate/tuned"], shifts),
         filters=_filled(frames["filter/filter"], ("shift_id", "reason")),
         params=params,
+        bootstrap=Bootstrap(
+            dict(zip(datasets["dataset"], datasets["family"])), seed=params.report.seed
+        ),
     )
 
 
@@ -165,7 +192,7 @@ def _shifts(
     out = (found if len(found.columns) else empty_frame("shifts")).drop(columns="rows")
     flags = _filled(frames["filter/filter"], ("shift_id", "reason"))
     marked: list[str]
-    for name in ("retained", "retained_paper"):
+    for name in _FLAGS:
         marked = flags.loc[flags[name].astype(bool), "shift_id"].tolist() if name in flags else []
         out[name] = out["shift_id"].isin(marked)
     out["verified"] = np.ones(len(out), dtype=bool)
@@ -176,8 +203,10 @@ def _shifts(
         out[name] = out["shift_id"].map(values).astype("float64")
     out["label"] = out["feature"].where(out["kind"] == "single", "bin:" + out["importance_bin"])
     out["direction"] = out["operation"].map(_DIRECTION).astype("float64")
-    useful = set(datasets.loc[datasets["useful"], "dataset"])
-    out["main"] = (out["p_uniform"] <= params.report.p_uniform_max) & out["dataset"].isin(useful)
+    families = {task: name for name, tasks in TASK_FAMILIES.items() for task in tasks}
+    out["task_family"] = out["task"].map(families).astype("str")
+    out["useful"] = out["dataset"].isin(datasets.loc[datasets["useful"], "dataset"])
+    out["main"] = (out["p_uniform"] <= params.report.p_uniform_max) & out["useful"]
     out["weak_t"] = [bool(np.min(np.abs(t)) < 2) for t in out["t_pool"]]
     return out
 

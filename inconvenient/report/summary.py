@@ -1,9 +1,8 @@
-"""Numbers of a group of scored shifts: counts, means, intervals; never NaN."""
+"""Numbers of a group of scored shifts: counts and means."""
 
 from __future__ import annotations
 
 import math
-import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,9 +11,7 @@ import pandas as pd
 
 from inconvenient.report.material import PARTS
 
-__all__ = ["dataset_medians", "interval", "rounded", "summarise"]
-
-RESAMPLES = 1000
+__all__ = ["dataset_medians", "rounded", "summarise"]
 
 
 def rounded(value: Any) -> Any:
@@ -71,47 +68,3 @@ def summarise(scores: pd.DataFrame) -> dict[str, Any]:
         lost = out[f"{kind}_degradation"]
         out[f"{kind}_relative"] = lost / whole if whole > 0 else math.nan
     return out
-
-
-def interval(
-    medians: pd.Series, family: Mapping[str, str], *, seed: int, label: str
-) -> tuple[float, float]:
-    """Return the 95 % bootstrap interval of the mean of datasets' medians.
-
-    Parameters
-    ----------
-    medians : Series
-        One value per dataset, the index its name.
-    family : mapping of str to str
-        Survey family of a dataset.
-    seed : int
-    label : str
-        Name of the number, so that each has draws of its own.
-
-    Returns
-    -------
-    low, high : float
-        NaN with fewer than three families.
-
-    Notes
-    -----
-    A resample draws as many families as there are, with replacement, and within each drawn family
-    its datasets with replacement. O(resamples x datasets).
-    """
-    groups: dict[str, list[float]] = {}
-    for name, value in medians.sort_index().items():
-        groups.setdefault(family.get(str(name), str(name)), []).append(float(value))
-    if len(groups) < 3:
-        return math.nan, math.nan
-    rng = np.random.default_rng([seed, zlib.crc32(label.encode("utf-8"))])
-    names = sorted(groups)
-    means = np.empty(RESAMPLES)
-    for i in range(RESAMPLES):
-        values: list[float] = []
-        for j in rng.integers(0, len(names), len(names)):
-            members = groups[names[int(j)]]
-            drawn = rng.integers(0, len(members), len(members)) if len(members) > 1 else [0]
-            values += [members[int(k)] for k in drawn]
-        means[i] = math.fsum(values) / len(values)
-    low, high = np.quantile(means, [0.025, 0.975])
-    return float(low), float(high)

@@ -12,26 +12,20 @@ import numpy as np
 import pandas as pd
 
 from inconvenient.report.material import OPERATIONS, POPULATIONS, TASKS, Material
-from inconvenient.report.summary import dataset_medians, interval, summarise
+from inconvenient.report.paper import COLLATERAL
+from inconvenient.report.summary import dataset_medians, summarise
 
 __all__ = [
-    "PAPER_COLLATERAL",
     "bounds_table",
     "chance_table",
     "collateral_table",
+    "composition_table",
     "degradation_table",
-    "dose_table",
     "headline_table",
     "severity_table",
 ]
 
 Row = dict[str, Any]
-
-#: Median collateral effect in the paper (arXiv 2610.21038), for regression and classification.
-PAPER_COLLATERAL = {
-    "regression": {"amplify": 0.26, "attenuate": 0.61, "flip": 0.55},
-    "classification": {"amplify": 1.09, "attenuate": 1.07, "flip": 1.04},
-}
 
 #: Lower bounds of R2 whose effect on the headline is shown; None is no bound.
 BOUNDS: tuple[float | None, ...] = (0.0, -1.0, None)
@@ -41,14 +35,10 @@ def _baselines(scores: pd.DataFrame) -> list[str]:
     return sorted(scores["baseline"].unique())
 
 
-def _with_intervals(row: Row, scores: pd.DataFrame, material: Material, label: str) -> Row:
+def _with_intervals(row: Row, scores: pd.DataFrame, material: Material) -> Row:
     for part in ("degradation", "size", "bias"):
-        row[f"{part}_low"], row[f"{part}_high"] = interval(
-            dataset_medians(scores, part),
-            material.family(),
-            seed=material.params.report.seed,
-            label=f"{label}/{part}",
-        )
+        ends = material.bootstrap.interval(dataset_medians(scores, part))
+        row[f"{part}_low"], row[f"{part}_high"] = ends
     return row
 
 
@@ -59,7 +49,7 @@ def headline_table(material: Material) -> list[Row]:
     for task, baseline in itertools.product(TASKS, _baselines(material.default)):
         own = chosen[(chosen["task"] == task) & (chosen["baseline"] == baseline)]
         row: Row = {"task": task, "baseline": baseline, **summarise(own)}
-        rows.append(_with_intervals(row, own, material, f"headline/{task}/{baseline}"))
+        rows.append(_with_intervals(row, own, material))
     return rows
 
 
@@ -151,6 +141,24 @@ def _quartiles(values: pd.Series) -> tuple[float, float, float]:
     return float(low), float(middle), float(high)
 
 
+def composition_table(material: Material) -> list[Row]:
+    """Return how far samples are from their pools, per task x operation, verified and published."""
+    rows = []
+    for task, operation in itertools.product(TASKS, OPERATIONS):
+        shifts = material.shifts
+        own = shifts[(shifts["task"] == task) & (shifts["operation"] == operation)]
+        row: Row = {"task": task, "operation": operation}
+        for name in ("verified", "published"):
+            part = own[own[name]]
+            row[name] = {"shifts": len(part)}
+            for column in ("label_tv", "smd_mean", "smd_max", "fraction"):
+                low, middle, high = _quartiles(part[column])
+                ends = {"low_quartile": low, "median": middle, "high_quartile": high}
+                row[name][column] = ends
+        rows.append(row)
+    return rows
+
+
 def collateral_table(material: Material) -> list[Row]:
     """Return the median collateral effect per task x operation beside the control's."""
     rows = []
@@ -159,8 +167,8 @@ def collateral_table(material: Material) -> list[Row]:
         own = shifts[(shifts["task"] == task) & (shifts["operation"] == operation)]
         kind = "regression" if task == "regression" else "classification"
         row: Row = {"task": task, "operation": operation}
-        row["paper"] = PAPER_COLLATERAL[kind][operation]
-        for name in ("verified", "retained"):
+        row["paper"] = COLLATERAL[kind][operation]
+        for name in ("verified", "retained", "published"):
             part = own[own[name]]
             low, middle, high = _quartiles(part["collateral"])
             row[name] = {
@@ -225,21 +233,4 @@ def bounds_table(material: Material, shifts: pd.DataFrame) -> list[Row]:
         for baseline in _baselines(material.default):
             part = scores[scores["baseline"] == baseline]
             rows.append({"bound": bound, "baseline": baseline, **summarise(part)})
-    return rows
-
-
-def dose_table(material: Material) -> list[Row]:
-    """Return the achieved factor of shifts in mode "band" beside the asked one."""
-    band = material.shifts[material.shifts["mode"] == "band"]
-    rows = []
-    for (operation, _), own in band.groupby(["operation", "factor"], sort=True):
-        low, middle, high = _quartiles(own["achieved"])
-        row: Row = {
-            "operation": operation,
-            "factor": float(own["factor"].iloc[0]),
-            "shifts": len(own),
-        }
-        row |= {"low_quartile": low, "median": middle, "high_quartile": high}
-        row |= {"least": float(own["achieved"].min()), "greatest": float(own["achieved"].max())}
-        rows.append(row)
     return rows
