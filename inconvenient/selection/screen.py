@@ -24,6 +24,9 @@ BoolArray = npt.NDArray[np.bool_]
 # Rows are looked at in tiers of so many times the first one.
 _TIERS = 4 ** np.arange(12)
 
+# Fewer exact influences than that at a time are not worth a call.
+_AT_ONCE = 32
+
 # Below every influence, and above what stands for rows that are taken.
 _LEAST = -3.4e38
 
@@ -206,6 +209,7 @@ class Screen:
         tiers = np.empty(len(counts))
         upper_tails(values, counts, tiers)
         best = _Best(k)
+        step = max(k, _AT_ONCE)
         below = np.inf
         for tier in tiers.tolist():
             least = max(tier, best.least)
@@ -213,8 +217,8 @@ class Screen:
             if below < np.inf and len(rows):
                 bound = self._sharpened(query, rows)
                 rows, bound = rows[bound >= best.least], bound[bound >= best.least]
-                while len(rows) > 2 * k:
-                    first = np.argpartition(-bound, k)[:k]
+                while len(rows) > 2 * step:
+                    first = np.argpartition(-bound, step)[:step]
                     best.add(rows[first], self._influence(query, rows[first]))
                     bound[first] = -np.inf
                     rows, bound = rows[bound >= best.least], bound[bound >= best.least]

@@ -126,6 +126,7 @@ def _cancelling(influence: FloatArray, taken: BoolArray, order: IntArray, count:
     first = waiting[:count]
     own, places = influence[first].tolist(), place[first].tolist()
     opposite = np.searchsorted(values, -influence[first]).tolist()
+    listed = memoryview(values)
     free = bytearray(b"\x01") * len(by_value)
     chosen: list[int] = []
     for value, at, middle in zip(own, places, opposite, strict=True):
@@ -137,14 +138,19 @@ def _cancelling(influence: FloatArray, taken: BoolArray, order: IntArray, count:
         chosen.append(at)
         if len(chosen) == count:
             break
-        low = max(0, middle - _NEAR)
         best, least = -1, math.inf
-        for k, other in enumerate(values[low : middle + _NEAR].tolist(), low):
-            if not free[k]:
-                continue
-            gap = abs(other + value)
-            if gap < least or (gap == least and by_value[k] < by_value[best]):
-                best, least = k, gap
+        sides = range(middle - 1, max(middle - _NEAR, 0) - 1, -1), range(middle, middle + _NEAR)
+        for side in sides:
+            for k in side:
+                if k == len(free):
+                    break
+                if not free[k]:
+                    continue
+                gap = abs(listed[k] + value)
+                if gap > least:  # and so are those further away
+                    break
+                if gap < least or by_value[k] < by_value[best]:
+                    best, least = k, gap
         if best >= 0:
             free[best] = 0
             chosen.append(best)

@@ -44,7 +44,9 @@ def in_parts(task: Callable[[int, int], object], total: int, work_each: float) -
     work_each : float
         Multiply-adds an item takes.
     """
-    parts = min(_threads(), int(total * work_each / _LEAST_WORK), total)
+    parts = min(int(total * work_each / _LEAST_WORK), total)
+    if parts > 1:
+        parts = min(parts, _threads())
     if parts <= 1:
         task(0, total)
         return
