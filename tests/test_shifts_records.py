@@ -177,13 +177,20 @@ def test_every_shift_is_found_whatever_the_row_groups(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = home / "artefacts" / "quick" / "publish" / "shifts.parquet"
+    split = path.parents[1] / "split" / "split.parquet"
+    write_frame(split, split_frame(["a", NAME, "z"]))
     listed = list_shifts(NAME)
     for rows in (1, 7, 1000):
-        monkeypatch.setattr(files, "_GROUP", rows)
+        monkeypatch.setattr(files, "_GROUP_WITH_BYTES", rows)
+        monkeypatch.setattr(files, "_GROUP", 100 * rows)
         write_frame(path, pd.read_parquet(path))
+        write_frame(split, pd.read_parquet(split))
+        loading._parts.cache_clear()
         assert pq.ParquetFile(path).num_row_groups == -(-len(list_shifts()) // rows)
         for shift_id, digest in zip(listed["shift_id"], listed["rows_hash"]):
-            assert load_shift(shift_id).rows_hash == digest
+            shift = load_shift(shift_id)
+            assert shift.rows_hash == digest
+            assert shift.test()[0].index.tolist() == list(range(3, 800, 4))
         for wrong in ("", "a", "zzz/x", ID + "x", ID[:-1]):
             with pytest.raises(InputError, match="there is no shift"):
                 load_shift(wrong)

@@ -216,7 +216,13 @@ def _halves(path: Path, dataset: str) -> dict[str, npt.NDArray[np.int64]]:
 @functools.lru_cache(maxsize=256)
 def _parts(path: Path, _changed: tuple[int, int], dataset: str) -> dict[str, npt.NDArray[np.int64]]:
     with _open(path) as file:
-        table = file.read(columns=["dataset", "row_id", "part"])
+        at = file.schema_arrow.names.index("dataset")
+        groups = []
+        for group in range(file.num_row_groups):
+            bounds = file.metadata.row_group(group).column(at).statistics
+            if bounds.min <= dataset <= bounds.max:
+                groups.append(group)
+        table = file.read_row_groups(groups, columns=["dataset", "row_id", "part"])
     own = table.filter(pc.equal(table["dataset"], dataset))
     parts = {}
     for part in ("filter", "report"):

@@ -29,8 +29,10 @@ __all__ = [
     "write_frame",
 ]
 
-#: Rows of a row group, where a column holds bytes: at 2 kB a row, read in about 10 ms.
-_GROUP = 2000
+#: Rows of a row group: a reader of one row, or of those of one dataset, reads few others. Where a
+#: column holds bytes (2 kB a row), a group takes some 10 ms to read.
+_GROUP = 50_000
+_GROUP_WITH_BYTES = 4000
 
 _WAYS_OUT = {
     errno.ENOSPC: "the disk is full; free some space and run again, what is finished is kept",
@@ -132,7 +134,7 @@ def frame_bytes(frame: pd.DataFrame, provenance: Mapping[str, Any] | None = None
     Returns
     -------
     bytes
-        Compressed by zstd; in row groups of 2000 rows where a column holds bytes.
+        Compressed by zstd, in row groups.
     """
     table = pa.Table.from_pandas(frame, preserve_index=False)
     # Without pandas' own metadata: library versions, and nothing needed to read the columns.
@@ -144,8 +146,8 @@ def frame_bytes(frame: pd.DataFrame, provenance: Mapping[str, Any] | None = None
         buffer,
         compression="zstd",
         compression_level=9,
-        # So that one row is read without the bytes of all others, which hardly ever repeat.
-        row_group_size=_GROUP if large else None,
+        row_group_size=_GROUP_WITH_BYTES if large else _GROUP,
+        # Bytes hardly ever repeat.
         use_dictionary=[name for name in table.column_names if name not in large],
     )
     return buffer.getvalue()
@@ -162,7 +164,8 @@ def read_frame(source: str | Path | bytes) -> pd.DataFrame:
     """Read what :func:`write_frame` wrote, or its bytes."""
     handle = io.BytesIO(source) if isinstance(source, bytes) else source
     # One thread: a process that ends while Arrow's pool still starts may be aborted after its work.
-    frame: pd.DataFrame = pq.read_table(handle, use_threads=False).to_pandas(use_threads=False)
+    with pq.ParquetFile(handle) as file:  # half the time of read_table, which looks for datasets
+        frame: pd.DataFrame = file.read(use_threads=False).to_pandas(use_threads=False)
     return frame
 
 
