@@ -25,6 +25,7 @@ __all__ = [
     "SplitParams",
     "TuningParams",
     "as_json",
+    "as_record",
     "checkouts",
     "load_params",
     "user_folder",
@@ -232,6 +233,11 @@ def as_json(record: Any) -> Any:
     if isinstance(record, tuple | list):
         return [as_json(v) for v in record]
     return record
+
+
+def as_record(kind: type[R], value: Any, where: str) -> R:
+    """Return the record that :func:`as_json` made plain; ConfigError, naming ``where``, if none."""
+    return _record(kind, value, where)
 
 
 def checkouts() -> list[Path]:

@@ -13,7 +13,7 @@ from import_graph import ROOT, imported, modules, own
 #: Layers from the top; a module imports from its own layer and from those below.
 LAYERS = [
     {"cli", "stages"},
-    {"report"},
+    {"report", "verify"},
     {"benchmark"},
     {"llm", "evaluation"},
     {"baselines"},

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from inconvenient import __version__
-from inconvenient.cli import data, doctor, fetch, report, shifts
+from inconvenient.cli import data, doctor, fetch, report, shifts, verify
 
 __all__ = ["app"]
 
@@ -21,6 +21,7 @@ app = typer.Typer(
 )
 app.add_typer(data.app, name="data")
 app.add_typer(shifts.app, name="shifts")
+shifts.app.command("verify")(verify.verify)
 app.command("fetch")(fetch.fetch)
 app.command("report")(report.report)
 app.command("doctor")(doctor.doctor)
