@@ -1,4 +1,4 @@
-"""``inconvenient shifts``: make a convenience sample of one's own table; list and show shifts."""
+"""``inconvenient shifts``: make a convenience sample of one's own table; published shifts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Make, list and show shifts.", no_args_is_help=True)
+app = typer.Typer(help="Make, list, show and export shifts.", no_args_is_help=True)
 
 
 @app.command("make")
@@ -172,45 +172,84 @@ def _before_after(table: pd.DataFrame) -> pd.DataFrame:
     return renamed if (table["class_"] != "").any() else renamed.drop(columns="class")
 
 
+Dataset = Annotated[str | None, typer.Option(help="Only those of one dataset.")]
+Profile = Annotated[str | None, typer.Option(help="full or quick; full by default if it is here.")]
+
+
 @app.command("list")
 def list_(
-    dataset: Annotated[str | None, typer.Option(help="Only those of one dataset.")] = None,
-    profile: Annotated[str | None, typer.Option(help="full or quick.")] = None,
+    dataset: Dataset = None,
+    profile: Profile = None,
+    task: Annotated[str | None, typer.Option(help="regression, binary or multiclass.")] = None,
+    operation: Annotated[str | None, typer.Option(help="amplify, attenuate or flip.")] = None,
+    min_fraction: Annotated[float | None, typer.Option(help="0.1, 0.2, 0.3 or 0.5.")] = None,
     retained: Annotated[bool, typer.Option("--retained", help="Only the retained ones.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List the published shifts."""
+    """List the published shifts, one a line; all their facts with --json."""
     from inconvenient.shifts import list_shifts
 
-    frame = list_shifts(dataset=dataset, profile=profile)
+    frame = list_shifts(dataset, profile, task=task, operation=operation, min_fraction=min_fraction)
     if retained:
-        if "retained" not in frame:
-            raise InputError("retained shifts are known after stage filter; run `dvc repro` first")
-        frame = frame[frame["retained"].fillna(False).astype(bool)]
+        frame = frame[frame["retained"]]
     if as_json:
         print_json(records(frame))
         return
-    shown = ["shift_id", "size", "fraction", "achieved", "p_uniform", "strategy", "retained"]
-    print_table(frame[[name for name in shown if name in frame]], as_json=False)
+    # The id comes last: it is never cut, and a long one disturbs no column.
+    lines = [
+        f"{size:>5} {'*' if kept else '-'} {shift_id}"
+        for size, kept, shift_id in zip(frame["size"], frame["retained"], frame["shift_id"])
+    ]
+    typer.echo("\n".join([f"{'rows':>5}   shift_id", *lines]))
+    typer.echo(
+        f"{len(frame)} shifts of {frame['dataset'].nunique()} datasets; {frame['retained'].sum()} "
+        "retained (*), the others by the paper's conditions alone",
+        err=True,
+    )
 
 
 @app.command("show")
 def show(
     shift_id: Annotated[str, typer.Argument(help="As `shifts list` names it.")],
-    profile: Annotated[str | None, typer.Option(help="full or quick.")] = None,
+    profile: Profile = None,
     as_json: AsJson = False,
 ) -> None:
     """Show one published shift, all facts but its rows."""
-    from inconvenient.shifts import list_shifts
+    from inconvenient.shifts import list_shifts, load_shift
 
     frame = list_shifts(profile=profile)
     found = records(frame[frame["shift_id"] == shift_id])
     if not found:
-        import difflib
-
-        near = difflib.get_close_matches(shift_id, frame["shift_id"].tolist(), n=3)
-        raise InputError(
-            f"there is no shift {shift_id!r}; closest: {', '.join(near) or 'none'}; "
-            "`inconvenient shifts list` names all"
-        )
+        load_shift(shift_id, profile)  # says which are near
     print_facts(found[0], as_json=as_json)
+
+
+@app.command("export")
+def export(
+    out: Annotated[Path, typer.Option(help="Folder to write to.")],
+    shift_ids: Annotated[
+        list[str] | None, typer.Argument(metavar="ID...", help="As `shifts list` names them.")
+    ] = None,
+    dataset: Dataset = None,
+    every: Annotated[bool, typer.Option("--all", help="All published shifts.")] = False,
+    format_: Annotated[str, typer.Option("--format", help="csv or parquet.")] = "csv",
+    profile: Profile = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write shifts as files for other languages: training sample, report half, and facts."""
+    from inconvenient.shifts import export_shifts, list_shifts
+
+    if bool(shift_ids) + (dataset is not None) + every != 1:
+        raise InputError("shifts to export were needed: give ids, or --dataset, or --all")
+    ids = shift_ids or list_shifts(dataset, profile)["shift_id"].tolist()
+    with waiting(f"writing {len(ids)} shifts to {out}"):
+        done = export_shifts(ids, out, file_format=format_, profile=profile, force=force)
+    if as_json:
+        folders = {shift_id: str(folder) for shift_id, folder in done.folders.items()}
+        print_json({"out": str(done.out), "written": done.written, "folders": folders})
+        return
+    for folder in done.folders.values():
+        typer.echo(str(folder))
+    rest = "" if done.written == len(done.folders) else ", the others were there"
+    typer.echo(f"{done.written} of {len(done.folders)} shifts written{rest}", err=True)
