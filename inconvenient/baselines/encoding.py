@@ -67,7 +67,9 @@ class Levels:
     ) -> NDArray[np.int64]:
         """Return ``of_level[i]`` for rows with level i, else ``unseen`` or ``missing``."""
         position = dict(zip(self.names, of_level.tolist(), strict=True))
-        table = np.array([*(position.get(name, unseen) for name in column.names), missing])
+        table: NDArray[np.int64] = np.array(
+            [*(position.get(name, unseen) for name in column.names), missing]
+        )
         return table[column.codes]
 
 
@@ -206,4 +208,5 @@ def _one_hot(column: LevelCodes, levels: Levels, has_missing: bool) -> NDArray[n
     unseen = width if rare.any() else -1
     missing = width + 1 if has_missing else -1
     codes = levels.codes(column, of_level=of_level, unseen=unseen, missing=missing)
-    return (codes == np.arange(width + 2)[:, None]).astype(np.float64)
+    own: NDArray[np.bool_] = codes == np.arange(width + 2)[:, None]
+    return own.astype(np.float64)

@@ -52,22 +52,22 @@ class _Scoring:
     model: Baseline
     seed: int  # of the model
 
-    def key(self, stage: str, batch: Sequence[TrainingSet], **parts: Any) -> str:
-        """Return the key of the record of a batch."""
-        tuner = ("optuna",) if "trials" in parts else ()
-        return content_key(
-            stage,
-            ALGORITHM[stage],
-            dataset=[self.dataset, self.hash],
-            pool=rows_hash(self.pool),
-            test=rows_hash(self.test),
-            draws_seed=self.draws_seed,
-            training_sets=[(item.role, item.name) for item in batch],
-            model=self.model.name,
-            seed=self.seed,
-            libraries=library_versions(*self.model.requires, *tuner),
-            **parts,
-        )
+    def key_parts(self, *libraries: str) -> dict[str, Any]:
+        """Return what every record depends on, for its key."""
+        return {
+            "dataset": [self.dataset, self.hash],
+            "pool": rows_hash(self.pool),
+            "test": rows_hash(self.test),
+            "draws_seed": self.draws_seed,
+            "model": self.model.name,
+            "seed": self.seed,
+            "libraries": library_versions(*self.model.requires, *libraries),
+        }
+
+
+def _key(stage: str, batch: Sequence[TrainingSet], parts: Mapping[str, Any], **own: Any) -> str:
+    names = [(item.role, item.name) for item in batch]
+    return content_key(stage, ALGORITHM[stage], training_sets=names, **parts, **own)
 
 
 def default_units(
@@ -147,9 +147,9 @@ def score_units(
         dataset, units = datasets[name], []
         for model in models:
             common = _common(dataset, plan, tests[name], model, seed)
-            setting = model.default(dataset.task)
+            setting, parts = model.default(dataset.task), common.key_parts()
             for batch in _batches(plan):
-                key = common.key(stage, batch, what="default", setting=setting)
+                key = _key(stage, batch, parts, what="default", setting=setting)
                 units.append(Unit(key, _score, (common, batch, setting)))
         sized.append((_work(dataset, plan), units))
     sized.sort(key=lambda pair: -pair[0])
@@ -272,8 +272,9 @@ def tuned_units(
         batches += [(sample,) for sample in plan.samples.values()]
         for model in models:
             common = _common(dataset, plan, splits[name].report, model, params.evaluate.seed)
+            parts = common.key_parts("optuna")
             for batch in batches:
-                key = common.key("evaluate", batch, what="tuned", trials=trials)
+                key = _key("evaluate", batch, parts, what="tuned", trials=trials)
                 work = (trials + len(batch)) * batch[0].size * max(1, len(dataset.classes))
                 sized.append((work, Unit(key, _score_tuned, (common, batch, trials))))
     sized.sort(key=lambda pair: -pair[0])

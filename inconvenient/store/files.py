@@ -34,6 +34,9 @@ __all__ = [
 _GROUP = 50_000
 _GROUP_WITH_BYTES = 4000
 
+#: What the names of files begin with that are being written.
+TEMPORARY = ".tmp-"
+
 _WAYS_OUT = {
     errno.ENOSPC: "the disk is full; free some space and run again, what is finished is kept",
     errno.EDQUOT: "the quota is used up; free some space and run again, what is finished is kept",
@@ -69,7 +72,7 @@ def write_atomic(path: str | Path, value: bytes) -> None:
     temporary = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=".tmp-", dir=path.parent)
+        handle, temporary = tempfile.mkstemp(prefix=TEMPORARY, dir=path.parent)
         with os.fdopen(handle, "wb") as file:
             file.write(value)
             file.flush()

@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from inconvenient.errors import ConfigError, StoreError
+from inconvenient.store.progress import Progress
 from inconvenient.store.records import Store
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
 
 __all__ = ["Unit", "run_units", "worker_count"]
 
@@ -24,6 +22,7 @@ class Unit(NamedTuple):
     key: str
     function: Callable[..., pd.DataFrame]
     arguments: tuple[Any, ...]
+    name: str = ""  # shown while it is at work
 
 
 def worker_count(workers: int | None = None) -> int:
@@ -49,12 +48,14 @@ def worker_count(workers: int | None = None) -> int:
     return count
 
 
-def _run(unit: Unit, store: Store) -> None:
+def _run(unit: Unit, store: Store) -> str:
+    """Compute and store a unit; return its key."""
     from threadpoolctl import threadpool_limits
 
     # One thread in every case: sums over threads would make bytes depend on the number of workers.
     with threadpool_limits(limits=1):
         store.frame(unit.key, lambda: unit.function(*unit.arguments))
+    return unit.key
 
 
 def run_units(
@@ -72,7 +73,7 @@ def run_units(
     workers : int
         Processes; 1 stays in this one. The results do not depend on it.
     label : str
-        Shown beside the progress bar, on a terminal.
+        Shown with the progress, on stderr: a bar on a terminal, else a line a minute.
 
     Returns
     -------
@@ -81,21 +82,25 @@ def run_units(
     """
     frames = {unit.key: store.load(unit.key) for unit in units}
     todo = list({unit.key: unit for unit in units if frames[unit.key] is None}.values())
-    with _progress() as progress:
-        task = progress.add_task(label, total=len(todo))
+    store.sweep()
+    with Progress(label, todo, workers) as progress:
         if workers == 1 or len(todo) < 2:
             for unit in todo:
-                _run(unit, store)
-                progress.advance(task)
+                progress.done(_run(unit, store))
         else:
             from joblib import Parallel, delayed, parallel_config
 
             with parallel_config(backend="loky", n_jobs=workers, inner_max_num_threads=1):
+                # the next unit waits beside each worker, which need not wait for this process;
+                # arguments go through the pipe, for files that share them would outlive a kill
                 pool = Parallel(
-                    return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs"
+                    return_as="generator_unordered",
+                    batch_size=1,
+                    pre_dispatch="2*n_jobs",
+                    max_nbytes=None,
                 )
-                for _ in pool(delayed(_run)(unit, store) for unit in todo):
-                    progress.advance(task)
+                for key in pool(delayed(_run)(unit, store) for unit in todo):
+                    progress.done(key)
     frames.update({unit.key: store.load(unit.key) for unit in todo})
     return [_present(frames[unit.key], unit, store) for unit in units]
 
@@ -107,12 +112,3 @@ def _present(frame: pd.DataFrame | None, unit: Unit, store: Store) -> pd.DataFra
             "let nothing empty the store during a run, and run again"
         )
     return frame
-
-
-def _progress() -> Progress:
-    from rich.console import Console
-    from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn())
-    return Progress(*columns, console=console, disable=not console.is_terminal)
