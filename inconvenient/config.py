@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from inconvenient.errors import ConfigError
 
 __all__ = [
+    "PROFILES",
     "CollateralParams",
     "EvaluateParams",
     "FilterParams",
@@ -30,6 +31,9 @@ __all__ = [
     "load_params",
     "user_folder",
 ]
+
+#: Profiles by falling preference, where none is asked for.
+PROFILES = ("full", "quick")
 
 R = TypeVar("R")
 

@@ -25,8 +25,18 @@ from inconvenient.fetch import INDEX, STORE, bringing, fetch, published_index
 
 CONTENT = {
     "data": {"a.parquet": os.urandom(200_000), "catalogue.parquet": b"names"},
-    "artefacts/quick/shifts": {"shifts.parquet": b"shifts" * 50, "in/more.json": b"{}"},
-    "artefacts/full/shifts": {"shifts.parquet": b"many", "same.json": b"{}"},
+    "artefacts/full/publish": {"shifts.parquet": b"many" * 50, "in/more.json": b"{}"},
+    "artefacts/full/report": {"report.html": b"<html>", "same.json": b"{}"},
+    "artefacts/full/split": {"split.parquet": b"halves"},
+}
+#: What another profile publishes, and what is for `dvc pull` alone.
+QUICK = {
+    "artefacts/quick/publish": {"shifts.parquet": b"few"},
+    "artefacts/quick/split": {"split.parquet": b"halves"},  # as that of full
+}
+UNFETCHED = {
+    "artefacts/full/shifts": {"shifts.parquet": b"all"},
+    "artefacts/quick/filter": {"filter.parquet": b"flags"},
 }
 
 
@@ -57,7 +67,7 @@ def publish(checkout: Path, content: dict[str, dict[str, bytes]]) -> Path:
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("INCONVENIENT_SOURCE", raising=False)
-    publish(tmp_path / "checkout", CONTENT)
+    publish(tmp_path / "checkout", {**CONTENT, **QUICK, **UNFETCHED})
     return tmp_path / "checkout"
 
 
@@ -161,7 +171,7 @@ def test_everything_arrives(checkout: Path, home: Path, web: bool, below: str) -
         done = fetch(source)
         assert arrived(home) == expected()
         assert done.paths == done.renewed == tuple(sorted(CONTENT))
-        assert (done.folder, done.files) == (home, 5)  # two files are the same
+        assert (done.folder, done.files) == (home, 6)  # two files are the same
         again = fetch()
         assert (again.renewed, again.files) == ((), 0)
         assert again.source == done.source
@@ -170,12 +180,50 @@ def test_everything_arrives(checkout: Path, home: Path, web: bool, below: str) -
             made.close()
 
 
-def test_a_profile_alone(checkout: Path, home: Path) -> None:
-    fetch(checkout, profiles=["quick"])
-    assert not (home / "artefacts" / "full").exists()
-    assert (home / "artefacts" / "quick" / "shifts" / "in" / "more.json").is_file()
+def test_a_profile_alone(checkout: Path, home: Path, server: Server) -> None:
+    fetch(server.url, profiles=["quick"])
+    quick = {"data": CONTENT["data"], **QUICK}
+    assert arrived(home) == expected(quick)
+    asked = {path for path, _ in server.requests}
+    many = hashlib.md5(CONTENT["artefacts/full/publish"]["shifts.parquet"]).hexdigest()
+    assert not any(many[2:] in path for path in asked)
     with pytest.raises(InputError, match="no profile 'quik'; published are full, quick"):
         fetch(checkout, profiles=["quik"])
+    # Another profile comes beside it.
+    done = fetch(server.url)
+    assert done.renewed == tuple(sorted(set(CONTENT) - {"data"}))
+    assert arrived(home) == expected({**CONTENT, **QUICK})
+    shutil.rmtree(home)
+    fetch(checkout, profiles=["quick", "full"])
+    assert arrived(home) == expected({**CONTENT, **QUICK})
+
+
+def test_the_profile_that_is_there(checkout: Path, home: Path) -> None:
+    without = {"data": CONTENT["data"], **QUICK, **UNFETCHED}
+    publish(checkout, without)
+    fetch(checkout)
+    assert arrived(home) == expected({"data": CONTENT["data"], **QUICK})
+    with pytest.raises(InputError, match="no profile 'full'; published are quick"):
+        fetch(checkout, profiles=["full"])
+    publish(checkout, {"data": CONTENT["data"], **UNFETCHED})
+    with pytest.raises(InputError, match="no profile 'quick'; none is published"):
+        fetch(checkout, profiles=["quick"])
+
+
+def test_the_index_names_what_a_fetch_may_bring(checkout: Path) -> None:
+    index = json.loads((checkout / STORE / INDEX).read_text())
+    assert [out["path"] for out in index["outs"]] == sorted([*CONTENT, *QUICK])
+
+
+def test_an_index_that_names_more(checkout: Path, home: Path) -> None:
+    """As those of before: the folders that a fetch does not bring are left out."""
+    index = json.loads((checkout / STORE / INDEX).read_text())
+    outs = json.loads((checkout / "dvc.lock").read_text())["stages"]["shifts"]["outs"]
+    lock = [out for out in outs if out["path"] in UNFETCHED]
+    assert len(lock) == 2
+    (checkout / STORE / INDEX).write_text(json.dumps({**index, "outs": [*index["outs"], *lock]}))
+    fetch(checkout)
+    assert arrived(home) == expected()
 
 
 def test_a_new_version_brings_what_is_new_and_replaces_whole_folders(
@@ -451,6 +499,7 @@ def test_what_was_fetched_is_found(
 
     for module in (loading, shifts_loading):
         monkeypatch.setattr(module, "checkouts", list)
+    monkeypatch.setattr("inconvenient.cli.report.checkouts", list)
     with pytest.raises(NotAvailableError, match=r"run `inconvenient fetch`"):
         ic.list_datasets()
     with pytest.raises(NotAvailableError, match=r"run `inconvenient fetch`"):
@@ -466,6 +515,8 @@ def test_what_was_fetched_is_found(
     finally:
         made.close()
     listed = ic.list_shifts()
+    status, out, _ = cli("report")
+    assert (status, Path(out.strip())) == (0, home / "artefacts/quick/report/report.html")
     shift = ic.load_shift(listed["shift_id"].iloc[0])
     X, y = shift.train()
     assert len(X) == len(y) == shift.size

@@ -26,7 +26,7 @@ def fetch(
     ] = None,
     profile: Annotated[
         list[str] | None,
-        typer.Option(help="Only the data and the artefacts of this profile; repeatable."),
+        typer.Option(help="Whose shifts to bring beside the data; full by default; repeatable."),
     ] = None,
     jobs: Annotated[int, typer.Option(help="Downloads at a time.")] = 4,
     as_json: AsJson = False,

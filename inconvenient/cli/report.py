@@ -8,14 +8,17 @@ from typing import Annotated
 import typer
 
 from inconvenient.cli.output import AsJson, print_json
-from inconvenient.config import checkouts, user_folder
+from inconvenient.config import PROFILES, checkouts, user_folder
 from inconvenient.errors import MissingDependencyError, NotAvailableError
 
 __all__ = ["report"]
 
 
 def report(
-    profile: Annotated[str, typer.Option(help="An entry of `profiles` in params.yaml.")] = "quick",
+    profile: Annotated[
+        str | None,
+        typer.Option(help="full or quick; by default full if it is here, and quick to make."),
+    ] = None,
     rebuild: Annotated[
         bool, typer.Option("--rebuild", help="Run `dvc repro` of the report first (a checkout).")
     ] = False,
@@ -24,13 +27,16 @@ def report(
     """Say where the report of a profile is."""
     found = checkouts()
     if rebuild:
+        profile = profile or "quick"
         _repro(profile, found)
-    places = [root / "artefacts" / profile / "report" for root in (*found, user_folder())]
+    names = PROFILES if profile is None else (profile,)
+    roots = [root / "artefacts" for root in (*found, user_folder())]
+    places = [root / name / "report" for root in roots for name in names]
     page = next((p / "report.html" for p in places if (p / "report.html").is_file()), None)
     if page is None:
         raise NotAvailableError(
             f"there is no report in {' or '.join(map(str, places))}; run `make run` or "
-            f"`dvc repro report@{profile}` in a checkout, or `inconvenient fetch` (`dvc pull`)"
+            f"`dvc repro report@{names[-1]}` in a checkout, or `inconvenient fetch` (`dvc pull`)"
         )
     if as_json:
         print_json({"report": str(page), "tables": str(page.with_name("tables.json"))})

@@ -66,7 +66,7 @@ def fetch(
     jobs: int = 4,
     progress: Progress | None = None,
 ) -> Fetched:
-    """Bring what is published into a folder of the user's.
+    """Bring the datasets, and the published shifts of a profile, into a folder of the user's.
 
     Parameters
     ----------
@@ -77,7 +77,8 @@ def fetch(
         By default ``$INCONVENIENT_HOME``, else a user data folder. The published folders in it
         are replaced as a whole, and only once everything has arrived.
     profiles : sequence of str
-        Profiles to bring beside the data; all by default.
+        Profiles to bring beside the data: their shifts, the split, and the report. "full" by
+        default if that is published, else "quick". Those that an earlier call brought stay.
     jobs : int
         Downloads at a time.
     progress : callable, optional
@@ -211,7 +212,8 @@ class _Run:
 
     def listings(self, outs: Sequence[Out]) -> dict[Out, dict[str, str]]:
         """Bring the lists of the files of folders."""
-        self.bring([out.md5 for out in outs if out.md5.endswith(".dir")], 0)
+        # Folders of two profiles may be the same.
+        self.bring(sorted({out.md5 for out in outs if out.md5.endswith(".dir")}), 0)
         read = {name: path.read_bytes() for name, path in self.found.items()}
         return {out: published.files_of(out, read.get(out.md5, b"")) for out in outs}
 

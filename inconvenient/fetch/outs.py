@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from inconvenient.config import PROFILES
 from inconvenient.errors import InputError, NotAvailableError
 from inconvenient.fetch.sources import Folder
 
@@ -37,6 +38,10 @@ INDEX = "index.json"
 #: Folder of the repository that holds the objects.
 STORE = "dvc-store"
 _VERSION = 1
+_DATA = "data"
+#: Folders of a profile without which its shifts cannot be listed, loaded and read about.
+_SHIFTS = "publish"
+_STAGES = (_SHIFTS, "split", "report")
 # Folders beside the published ones, where a user's datasets lie.
 _USERS = {"datasets", "downloads"}
 _OBJECT = re.compile(r"[0-9a-f]{32}(\.dir)?")
@@ -83,7 +88,9 @@ def published_index(checkout: str | os.PathLike[str]) -> str:
     Returns
     -------
     str
-        JSON; path, hash and size (bytes) of every tracked folder, sorted by path.
+        JSON; path, hash and size (bytes) of the folders that a fetch may bring, sorted by path:
+        the data, and of each profile the published shifts, the split and the report. What the
+        other stages wrote is for ``dvc pull``.
 
     Raises
     ------
@@ -101,6 +108,7 @@ def published_index(checkout: str | os.PathLike[str]) -> str:
     for stage in lock["stages"].values():
         tracked += stage.get("outs", [])
     outs = [Out(entry["path"], entry["md5"], entry["size"]) for entry in tracked]
+    outs = [out for out in outs if out.path == _DATA or _part_of(out)]
     store = Folder(root / STORE)
     for out in outs:
         names = [out.md5]
@@ -145,18 +153,36 @@ def read_index(text: bytes, name: str) -> list[Out]:
 
 
 def wanted(outs: Sequence[Out], profiles: Sequence[str]) -> list[Out]:
-    """Return the outs of some profiles, and the data; InputError for an unknown profile."""
-    if not profiles:
-        return list(outs)
-    profile_of = {}
-    for out in outs:
-        parts = PurePosixPath(out.path).parts
-        profile_of[out] = parts[1] if parts[0] == "artefacts" and len(parts) > 2 else ""
-    known = sorted(set(profile_of.values()) - {""})
+    """Return the data, and what is published of some profiles.
+
+    Parameters
+    ----------
+    outs : sequence of Out
+        What an index names.
+    profiles : sequence of str
+        If empty, the one that is preferred of those there are.
+
+    Raises
+    ------
+    InputError
+        If no shifts of a profile are published.
+    """
+    parts = {out: part for out in outs if (part := _part_of(out)) is not None}
+    known = sorted(profile for profile, stage in parts.values() if stage == _SHIFTS)
     for profile in profiles:
         if profile not in known:
-            raise InputError(f"there is no profile {profile!r}; published are {', '.join(known)}")
-    return [o for o in outs if o.path == "data" or profile_of[o] in profiles]
+            there = f"published are {', '.join(known)}" if known else "none is published"
+            raise InputError(f"there is no profile {profile!r}; {there}")
+    chosen = profiles or [p for p in (*PROFILES, *known) if p in known][:1]
+    return [o for o in outs if o.path == _DATA or (o in parts and parts[o][0] in chosen)]
+
+
+def _part_of(out: Out) -> tuple[str, str] | None:
+    """Return profile and stage of an out that a fetch may bring, or None."""
+    match out.path.split("/"):
+        case ["artefacts", profile, stage] if stage in _STAGES:
+            return profile, stage
+    return None
 
 
 def _safe(path: str) -> bool:

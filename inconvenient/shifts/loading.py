@@ -16,14 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from inconvenient.config import checkouts, user_folder
+from inconvenient.config import PROFILES, checkouts, user_folder
 from inconvenient.errors import InputError, NotAvailableError
 from inconvenient.shifts.records import Shift, shift_from_row
 
 __all__ = ["list_shifts", "load_shift", "profile_folder"]
-
-#: Profiles by falling preference.
-PROFILES = ("full", "quick")
 
 _SHIFTS = Path("publish") / "shifts.parquet"
 _SPLIT = Path("split") / "split.parquet"
