@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import builtins
+import html
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,8 @@ from inconvenient.report import build as building
 from inconvenient.report.build import build_report
 from inconvenient.report.counts import counts_table, nothing_table
 from inconvenient.report.material import FRAMES, join
-from inconvenient.report.summary import interval, rounded, summarise
+from inconvenient.report.seeds import seed_tables
+from inconvenient.report.summary import rounded, summarise
 from inconvenient.report.tables import (
     chance_table,
     collateral_table,
@@ -38,6 +41,16 @@ def params(root: Path) -> Params:
 @pytest.fixture(scope="module")
 def built(params: Params) -> tuple[str, dict[str, Any]]:
     return build_report(profile_frames(SMALL), params, FACTS)
+
+
+@pytest.fixture(scope="module")
+def with_seeds(params: Params) -> tuple[str, dict[str, Any]]:
+    """Build the page with the tables of two split seeds that find the same."""
+    frames = profile_frames(SMALL)
+    material = join(frames, params, {})
+    seeds = seed_tables({1: material, 2: material}, published=1)
+    frames |= {f"seeds/{name}": frame for name, frame in seeds.items()}
+    return build_report(frames, params, FACTS)
 
 
 def tiny() -> dict[str, pd.DataFrame]:
@@ -151,30 +164,20 @@ def test_failed_fits_are_counted_and_enter_no_mean() -> None:
     assert (out["shifts"], out["failed"], out["mean_id"]) == (2, 1, 0.5)
 
 
-def test_intervals_resample_families() -> None:
-    medians = pd.Series({"a": 0.0, "b": 1.0, "c": 2.0, "d": 2.0})
-    alone = interval(medians, {}, seed=1, label="x")
-    assert alone == interval(medians.iloc[::-1], {}, seed=1, label="x")
-    assert 0.0 <= alone[0] < 1.25 < alone[1] <= 2.0
-    assert math.isnan(interval(medians, {"a": "s", "b": "s", "c": "s"}, seed=1, label="x")[0])
-
-
 def test_the_page_is_self_contained_and_the_same_every_time(
     built: tuple[str, dict[str, Any]], params: Params
 ) -> None:
-    html, tables = built
+    page, tables = built
     again, tables_again = build_report(profile_frames(SMALL), params, FACTS)
-    assert again == html
+    assert again == page
     assert tables_again == tables
     for forbidden in ("http:", "https:", "<script", "<link", "@import", "NaN", ">nan", "dc:date"):
-        assert forbidden not in html
-    assert html.count("<svg") == html.count("</svg>") == 5
+        assert forbidden not in page
+    assert page.count("<svg") == page.count("</svg>") == 7
     json.dumps(tables, allow_nan=False)
 
 
 def test_ids_of_figures_do_not_meet(built: tuple[str, dict[str, Any]]) -> None:
-    import re
-
     ids = re.findall(r'\bid="([^"]+)"', built[0])
     assert len(ids) == len(set(ids))
     used = set(re.findall(r'href="#([^"]+)"|url\(#([^)]+)\)', built[0]))
@@ -194,6 +197,61 @@ def test_every_number_of_the_page_has_6_digits_in_the_tables(
     found = floats(built[1])
     assert found
     assert all(x == float(f"{x:.6g}") for x in found)
+
+
+def _shown(value: Any) -> set[str]:
+    """Return every way in which the page may write a number of the tables."""
+    if isinstance(value, dict):
+        return {text for v in value.values() for text in _shown(v)}
+    if isinstance(value, list):
+        return {text for v in value for text in _shown(v)}
+    if isinstance(value, str):
+        return set(NUMBER.findall(value))
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return set()
+    out = {f"{value:,}", str(value)}
+    for digits in range(4):
+        for number in (value, 100 * value):
+            text = f"{number:.{digits}f}"
+            out |= {text, text.lstrip("-")}
+    return {text.lstrip("-") for text in out}
+
+
+#: Not the digit of a word such as R2.
+NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?")
+
+
+def test_every_number_in_a_table_of_the_page_is_one_of_the_tables(
+    with_seeds: tuple[str, dict[str, Any]],
+) -> None:
+    page, tables = with_seeds
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", page, flags=re.DOTALL)
+    known = _shown(tables)
+    assert len(cells) > 3000
+    for cell in cells:
+        # Names of datasets and levels hold digits, too: text of the tables counts as well.
+        for number in NUMBER.findall(re.sub(r"<[^>]*>", " ", html.unescape(cell))):
+            assert number in known, cell
+
+
+def test_split_seeds_are_shown_if_they_are_given(
+    built: tuple[str, dict[str, Any]], with_seeds: tuple[str, dict[str, Any]]
+) -> None:
+    assert "Other seeds of the split are no part of this page" in built[0]
+    assert built[1]["seeds"] is None
+    page, tables = with_seeds
+    assert "1 (published)" in page
+    assert "no part of this page" not in page
+    seeds = tables["seeds"]
+    assert [r["seed"] for r in seeds["summary"][:2]] == [1, 1]
+    # Three tasks x two models x the sets of shifts; two equal seeds do not differ.
+    assert len(seeds["spread"]) == 3 * 2 * 3
+    assert {r["numbers"]["headline"]["between_sd"] for r in seeds["spread"]} == {0.0}
+    headline = {(r["task"], r["baseline"]): r["median_degradation"] for r in tables["headline"]}
+    for row in seeds["spread"]:
+        if row["shift_set"] == "retained":
+            found = row["numbers"]["headline"]["published"]
+            assert found == headline[row["task"], row["baseline"]]
 
 
 def test_a_dataset_that_was_not_split_is_explained(built: tuple[str, dict[str, Any]]) -> None:
@@ -231,9 +289,9 @@ def test_an_empty_profile_still_gives_a_report(params: Params, bare: bool) -> No
     frames = {n: f.iloc[:0] for n, f in profile_frames(failing=False).items()}
     if bare:
         frames |= {n: pd.DataFrame() for n in FRAMES if n != "split/datasets"}
-    html, tables = build_report(frames, params, {})
-    assert "no shifts" in html
-    assert "nan" not in html.replace("nance", "").lower()
+    page, tables = build_report(frames, params, {})
+    assert "no shifts" in page
+    assert "nan" not in page.replace("nance", "").lower()
     assert tables["counts"][-1]["candidates"] == 0
 
 
@@ -246,9 +304,9 @@ def test_hostile_names_are_escaped(params: Params) -> None:
                 dataset=frame["dataset"].astype(object).replace("binary_a", evil).astype("str")
             )
     frames["evaluate/default"]["status"] = f"ValueError: {evil}"
-    html, tables = build_report(frames, params, {**FACTS, "more": evil, "profile": evil})
-    assert "<script" not in html
-    assert "&lt;script&gt;" in html
+    page, tables = build_report(frames, params, {**FACTS, "more": evil, "profile": evil})
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
     assert evil in {r["dataset"] for r in tables["counts"]}
 
 

@@ -79,23 +79,27 @@ def _count(material: Material, key: str) -> pd.DataFrame:
     return out.astype("int64")
 
 
+def _row(counts: pd.Series) -> Row:
+    return {str(name): int(value) for name, value in counts.items()}
+
+
 def counts_table(material: Material) -> list[Row]:
     """Return one row per dataset, then one per task and one for all."""
     rows: list[Row] = []
-    by_dataset = _count(material, "dataset").to_dict("index")
+    by_dataset = _count(material, "dataset")
     facts = zip(*(material.datasets[c] for c in ("dataset", "task", "status", "score", "pool")))
     for name, task, status, score, pool in facts:
         head: Row = {"dataset": name, "task": task, "status": status, "score": score, "pool": pool}
-        rows.append({**head, **by_dataset[name]})
+        rows.append({**head, **_row(by_dataset.loc[name])})
     order = {task: place for place, task in enumerate(TASKS)}
     rows.sort(key=lambda row: (order.get(row["task"], len(TASKS)), row["dataset"]))
     by_task = _count(material, "task")
     sizes = material.datasets["task"].value_counts()
     for task in (*TASKS, "all"):
-        own = by_task.sum() if task == "all" else by_task.reindex([task], fill_value=0).loc[task]
+        of_task = by_task[by_task.index == task] if task != "all" else by_task
         datasets = int(sizes.sum() if task == "all" else sizes.get(task, 0))
         head = {"dataset": "", "task": task, "status": "", "score": None, "pool": None}
-        rows.append({**head, "datasets": datasets, **own.to_dict()})
+        rows.append({**head, "datasets": datasets, **_row(of_task.sum())})
     return rows
 
 

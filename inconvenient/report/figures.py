@@ -25,7 +25,7 @@ STYLES = "o^sDv"
 SIZE_COLOUR, BIAS_COLOUR, GREY = "#9aa7b1", "#37474f", "#9e9e9e"
 SCORES = {"regression": "R2", "binary": "AUC", "multiclass": "AUC"}
 #: Scatter points per panel; more are thinned evenly, for the page would grow by megabytes.
-MAX_POINTS = 1200
+MAX_POINTS = 800
 
 _STYLE: Any = {
     "svg.fonttype": "none",
@@ -281,7 +281,7 @@ def doses(material: Material) -> Figure:
     for i, ((operation, _), part) in enumerate(cells):
         low, high = (1.0, 1.1) if operation == "amplify" else (0.9, 1.0)
         axes.fill_between([i - 0.35, i + 0.35], low, high, color="#e3edf4", linewidth=0)
-        part = part.iloc[np.linspace(0, len(part) - 1, min(len(part), MAX_POINTS)).astype(int)]
+        part = part.iloc[np.linspace(0, len(part) - 1, min(len(part), MAX_POINTS // 4)).astype(int)]
         # A spread by rank, not by chance: the figure must not need a seed.
         spread = (np.arange(len(part)) * 0.6180339887) % 1.0 - 0.5
         axes.scatter(

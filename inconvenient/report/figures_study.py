@@ -57,6 +57,18 @@ def _keys(models: Sequence[str]) -> list[Any]:
     return [*colours, *shapes]
 
 
+def _doses(names: Sequence[str]) -> list[str]:
+    """Return the factors, the operation under the middle one of its own."""
+    operations = [name.partition(" ")[0] for name in names]
+    out = []
+    for i, name in enumerate(names):
+        own = [j for j, operation in enumerate(operations) if operation == operations[i]]
+        factor = name.partition(" ")[2]
+        words = operations[i] if i == own[(len(own) - 1) // 2] else ""
+        out.append(f"{factor}\n{words}")
+    return out
+
+
 def levels(study: Mapping[str, Any]) -> Figure:
     """Degradation at each level of each severity, verified shifts, both modes and models."""
     from matplotlib.figure import Figure
@@ -83,9 +95,8 @@ def levels(study: Mapping[str, Any]) -> Figure:
                 )
             if not own:
                 axes.text(0.5, 0.5, "no shifts", ha="center", transform=axes.transAxes, color=GREY)
-            wide = dimension == "factor"
-            ticks = [name.replace(" x", "\nx") if wide else name for name in names]
-            axes.set_xticks(range(len(names)), ticks, fontsize=7 if wide else 9)
+            ticks = _doses(names) if dimension == "factor" else names
+            axes.set_xticks(range(len(names)), ticks)
             axes.axhline(0, color="black", linewidth=0.6)
             axes.grid(axis="x", visible=False)
             axes.set_title(f"{family}, by {words}")

@@ -79,6 +79,7 @@ def paper_facts() -> Row:
             for name, (loss, share) in AVERAGE.items()
         },
         "collateral": COLLATERAL,
+        "top": {name: dataclasses.asdict(TRENDS[0][2][name]) for name in TASK_FAMILIES},
         "above_top": {name: _above_top(name) for name in TASK_FAMILIES},
     }
 

@@ -191,7 +191,7 @@ def spread_table(summary: pd.DataFrame, datasets: pd.DataFrame) -> pd.DataFrame:
                 row["low"] = _first(own.loc[own["published"], low])
                 row["high"] = _first(own.loc[own["published"], high])
                 row["within_se"] = (own[high] - own[low]).mean() / (2 * _NORMAL)
-                row["dataset_sd"] = _dataset_sd(medians[key], number)
+                row["dataset_sd"] = _dataset_sd(medians.get(key, datasets[:0]), number)
             rows.append(row)
     return pd.DataFrame(rows)
 

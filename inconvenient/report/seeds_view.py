@@ -51,7 +51,11 @@ def seeds_view(frames: Mapping[str, pd.DataFrame]) -> dict[str, list[Row]] | Non
         rows.append(row)
     every = agreement[agreement["operation"] == "all"]
     return {
-        "summary": own.to_dict("records"),
+        "summary": _rows(own),
         "spread": rows,
-        "agreement": every.to_dict("records"),
+        "agreement": _rows(every),
     }
+
+
+def _rows(frame: pd.DataFrame) -> list[Row]:
+    return [{str(k): v for k, v in row.items()} for row in frame.to_dict("records")]

@@ -66,7 +66,9 @@ def _levels(scores: pd.DataFrame) -> dict[str, list[tuple[str, Row]]]:
     """Return label and column values of each level, from the weakest to the strongest."""
     fractions = sorted(scores["min_fraction"].unique(), reverse=True)
     doses = scores[["operation", "factor"]].drop_duplicates()
-    doses = doses.assign(rank=doses["factor"].where(doses["operation"] == "amplify", -doses["factor"]))
+    doses = doses.assign(
+        rank=doses["factor"].where(doses["operation"] == "amplify", -doses["factor"])
+    )
     doses = doses.sort_values(["operation", "rank"])
     return {
         "min_fraction": [(f"{value:g}", {"min_fraction": value}) for value in fractions],
@@ -151,7 +153,7 @@ def paired_table(material: Material) -> list[Row]:
 def _paired(
     scores: pd.DataFrame, dimension: str, keys: list[str], head: Row, material: Material
 ) -> list[Row]:
-    levels = [level for level in _levels(scores)[dimension]]
+    levels = _levels(scores)[dimension]
     columns = [spec[dimension] for _, spec in levels]
     if len(levels) < 2 or scores.empty:
         return []
@@ -232,16 +234,16 @@ def _correlation(scores: pd.DataFrame, knob: str, material: Material) -> Row:
         severity=_severity(scores, knob),
     )
     if knob == "importance_bin":
-        own = own.groupby([*keys, "severity"], as_index=False)["loss"].median()
+        own = own.groupby([*keys, "severity"])["loss"].median().reset_index()
     cells = own.groupby(keys)
     own = own[cells["loss"].transform("size") >= 3]
-    rho = spearman(own, keys)
-    by_unit = rho.groupby(unit).mean()
+    rho: pd.Series = spearman(own, keys)
+    by_unit: pd.Series = rho.groupby(unit).mean()
     row: Row = {"cells": len(rho)}
     row["constant"] = int((own.groupby(keys)["loss"].nunique() == 1).sum())
     row["features"] = len(by_unit)
     row["positive"] = float((by_unit > 0).mean()) if len(by_unit) else math.nan
-    by_dataset = by_unit.groupby("dataset").mean()
+    by_dataset: pd.Series = by_unit.groupby("dataset").mean()
     return {**row, "datasets": len(by_dataset), **_with_ends(by_dataset, "rho", material)}
 
 
@@ -262,5 +264,6 @@ def spearman(table: pd.DataFrame, keys: list[str]) -> pd.Series:
         }
     )
     total = sums.groupby(by).sum()
-    scale = np.sqrt(total["severity"] * total["loss"])
-    return (total["both"] / scale.where(scale > 0)).fillna(0.0)
+    scale = (total["severity"] * total["loss"]) ** 0.5
+    rho: pd.Series = (total["both"] / scale.where(scale > 0)).fillna(0.0)
+    return rho

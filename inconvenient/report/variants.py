@@ -40,7 +40,7 @@ def _variants(own: pd.DataFrame, material: Material) -> dict[str, pd.DataFrame]:
     out = {
         BASE: scores,
         "mode band instead": band.dropna(subset=["degradation"]),
-        f"R2 on the report half at or above {low:g}": scores[inside],
+        f"R2 on the report half at or above {_plain(low, 0)}": scores[inside],
         "R2 below 0 counted as 0": clipped,
         f"p_uniform at most {report.p_uniform_max:g}": scores[
             scores["p_uniform"] <= report.p_uniform_max
@@ -101,8 +101,8 @@ def _signed(value: float) -> str:
     return f"{value:+.3f}".replace("-", "\N{MINUS SIGN}")
 
 
-def _plain(value: float) -> str:
-    return f"{value:.3f}".replace("-", "\N{MINUS SIGN}")
+def _plain(value: float, digits: int = 3) -> str:
+    return f"{value:.{digits}f}".replace("-", "\N{MINUS SIGN}")
 
 
 def _place(value: float, low: float, high: float) -> str:
