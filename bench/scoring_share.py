@@ -35,7 +35,7 @@ from inconvenient.shifts.rows import pack_rows, rows_hash
 from inconvenient.store import Store, run_units
 
 DATASETS = {
-    "regression": ("kakadu_wtp", "psid_wages_panel"),
+    "regression": ("college_graduation_rate", "psid_wages_panel"),
     "binary": ("anes_turnout_1984", "email_spam"),
     "multiclass": ("chile_plebiscite_vote", "hpc_job_class"),
 }

@@ -150,7 +150,7 @@ def score_units(
             setting, parts = model.default(dataset.task), common.key_parts()
             for batch in _batches(plan):
                 key = _key(stage, batch, parts, what="default", setting=setting)
-                units.append(Unit(key, _score, (common, batch, setting)))
+                units.append(Unit(key, _score, (common, batch, setting), name))
         sized.append((_work(dataset, plan), units))
     sized.sort(key=lambda pair: -pair[0])
     return [unit for _, units in sized for unit in units]
@@ -276,7 +276,7 @@ def tuned_units(
             for batch in batches:
                 key = _key("evaluate", batch, parts, what="tuned", trials=trials)
                 work = (trials + len(batch)) * batch[0].size * max(1, len(dataset.classes))
-                sized.append((work, Unit(key, _score_tuned, (common, batch, trials))))
+                sized.append((work, Unit(key, _score_tuned, (common, batch, trials), name)))
     sized.sort(key=lambda pair: -pair[0])
     return [unit for _, unit in sized]
 
