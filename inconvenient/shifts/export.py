@@ -123,13 +123,15 @@ def export_shifts(
     ids = list(dict.fromkeys(shift_ids))
     if not ids:
         raise InputError("shifts to export were needed, got none; list_shifts() has their ids")
-    listed = list_shifts(profile=profile).set_index("shift_id")
+    listed = list_shifts(profile=profile)
+    hashes = zip(listed["rows_hash"], listed["data_hash"])
+    known = dict(zip(listed["shift_id"], hashes))
     folders, todo = {}, []
     for shift_id in ids:
-        if shift_id not in listed.index:
+        if shift_id not in known:
             load_shift(shift_id, profile)  # says which there are
-        folders[shift_id] = root / folder_of(shift_id)
-        if force or not _is_there(folders[shift_id], listed.loc[shift_id], shift_id, file_format):
+        folders[shift_id] = folder = root / folder_of(shift_id)
+        if force or not _is_there(folder, (shift_id, *known[shift_id], file_format)):
             todo.append(shift_id)
     tests: dict[str, str] = {}
     for shift_id in todo:
@@ -143,27 +145,22 @@ def export_shifts(
     return Exported(out=root, folders=folders, written=len(todo))
 
 
-def _is_there(folder: Path, row: pd.Series, shift_id: str, file_format: str) -> bool:
+def _is_there(folder: Path, wanted: tuple[str, ...]) -> bool:
     """Tell whether a shift was exported before; InputError if something else is in its place."""
     if not folder.exists():
         return False
     try:
         facts = json.loads((folder / _FACTS).read_text(encoding="utf-8"))
-        same = (
-            facts["shift_id"] == shift_id
-            and facts["rows_hash"] == row["rows_hash"]
-            and facts["data_hash"] == row["data_hash"]
-            and facts["format"] == file_format
-            and all(
-                _sha256((folder / facts[part]["file"]).read_bytes()) == facts[part]["sha256"]
-                for part in ("train", "test")
-            )
+        made_of = tuple(facts[name] for name in ("shift_id", "rows_hash", "data_hash", "format"))
+        same = made_of == wanted and all(
+            _sha256((folder / facts[part]["file"]).read_bytes()) == facts[part]["sha256"]
+            for part in ("train", "test")
         )
     except (OSError, ValueError, TypeError, KeyError):
         same = False
     if not same:
         raise InputError(
-            f"{folder} exists and is no export of this shift as {file_format}; name another "
+            f"{folder} exists and is no export of this shift as {wanted[-1]}; name another "
             "folder, or say force (--force) to replace it"
         )
     return True

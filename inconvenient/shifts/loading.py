@@ -183,8 +183,8 @@ def _row(path: Path, shift_id: str) -> dict[str, Any]:
 
 def _group(file: pq.ParquetFile, shift_id: str) -> int | None:
     """Return the row group that may hold an id: the table is sorted by it."""
-    column = file.schema_arrow.names.index("shift_id")  # before every list, so of this place
-    low, high = 0, file.num_row_groups
+    column: int = file.schema_arrow.names.index("shift_id")  # before every list, so of this place
+    low, high = 0, int(file.num_row_groups)
     while low < high:
         middle = (low + high) // 2
         bounds = file.metadata.row_group(middle).column(column).statistics

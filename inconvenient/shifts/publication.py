@@ -65,7 +65,7 @@ def publish(
     own = _rows(shifts, ids, "shifts")[[c for c in SHIFT_COLUMNS if c != "shift_id"]]
     found = _rows(filtered, ids, "filter")
     beside = _rows(collateral, ids, "collateral")[["collateral", "collateral_control"]]
-    models = [c.removesuffix("_ood") for c in found if c.endswith("_ood")]
+    models = [c.removesuffix("_ood") for c in map(str, found) if c.endswith("_ood")]
     tried = [f"{model}_{part}" for model in models for part in ("id", "control", "ood")]
     out = pd.concat(
         [
