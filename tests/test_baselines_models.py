@@ -128,6 +128,32 @@ def test_linear_is_ridge_and_logistic_regression():
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(Z), atol=1e-5)
 
 
+@pytest.mark.parametrize(("task", "n_classes"), TASKS)
+def test_lightgbm_is_what_its_library_trains(task, n_classes):
+    """A model kept as trained predicts what the library's own copy of it does, to the last bit."""
+    import lightgbm
+
+    X = hostile_frame()
+    y = hostile_target(X, n_classes)
+    encoder = NativeEncoder.fit(X)
+    Z = encoder.transform(X)
+    parameters = {
+        "objective": task, "num_class": n_classes if task == "multiclass" else 1,
+        "verbosity": -1, "num_threads": 1, "deterministic": True, "force_row_wise": True, "seed": 7,
+    }  # fmt: skip
+    sample = lightgbm.Dataset(
+        Z, y, categorical_feature=encoder.categorical, params=dict(parameters)
+    )
+    expected = lightgbm.train(parameters, sample, num_boost_round=100).predict(Z)
+    ours = fitted(BASELINES["lightgbm"], X, y, task, n_classes)
+    if task == "regression":
+        np.testing.assert_array_equal(ours.predict(X), expected)
+    elif task == "binary":
+        np.testing.assert_array_equal(ours.predict_proba(X)[:, 1], expected)
+    else:
+        np.testing.assert_array_equal(ours.predict_proba(X), expected)
+
+
 @pytest.mark.parametrize("alpha", [1e-3, 1e4])
 def test_separated_classes_converge(alpha):
     X = pd.DataFrame({"x": np.r_[np.arange(50.0), np.arange(100.0, 150.0)]})
@@ -154,6 +180,13 @@ def test_one_hot_equals_scikit_learn():
     raw = theirs.transform(train)
     expected = (theirs.transform(test) - raw.mean(axis=0)) / raw.std(axis=0)
     np.testing.assert_allclose(OneHotEncoder.fit(train).transform(test), expected)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 8])
+def test_gaps_are_filled_with_the_median(n):
+    values = np.random.default_rng(n).normal(size=n)
+    encoder = OneHotEncoder.fit(pd.DataFrame({"x": [*values, np.nan]}))
+    assert encoder.columns == (("x", np.median(values), True),)
 
 
 def test_one_hot_without_rare_levels_ignores_the_unseen():
