@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from inconvenient.cli.output import AsJson, print_json
+from inconvenient.cli.output import AsJson, print_json, print_table
 from inconvenient.config import PROFILES, checkouts, user_folder
-from inconvenient.errors import MissingDependencyError, NotAvailableError
+from inconvenient.errors import InputError, MissingDependencyError, NotAvailableError
 
 __all__ = ["report"]
 
@@ -22,9 +23,15 @@ def report(
     rebuild: Annotated[
         bool, typer.Option("--rebuild", help="Run `dvc repro` of the report first (a checkout).")
     ] = False,
+    table: Annotated[
+        str | None,
+        typer.Option(
+            help="Print a table of it, such as headline or paper.comparison; ? lists them."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say where the report of a profile is."""
+    """Say where the report of a profile is, or print one of its tables."""
     found = checkouts()
     if rebuild:
         profile = profile or "quick"
@@ -38,10 +45,38 @@ def report(
             f"there is no report in {' or '.join(map(str, places))}; run `make run` or "
             f"`dvc repro report@{names[-1]}` in a checkout, or `inconvenient fetch` (`dvc pull`)"
         )
-    if as_json:
+    if table is not None:
+        _print_table(page.with_name("tables.json"), table, as_json)
+    elif as_json:
         print_json({"report": str(page), "tables": str(page.with_name("tables.json"))})
     else:
         typer.echo(str(page))
+
+
+def _print_table(path: Path, name: str, as_json: bool) -> None:
+    import pandas as pd
+
+    tables = _named(json.loads(path.read_text(encoding="utf-8")))
+    if name == "?":
+        listing = {"table": list(tables), "rows": [len(rows) for rows in tables.values()]}
+        print_table(pd.DataFrame(listing), as_json=as_json)
+    elif name not in tables:
+        raise InputError(f"table must be one of {', '.join(tables)}, got {name!r}")
+    elif as_json:
+        print_json(tables[name])
+    else:
+        print_table(pd.json_normalize(tables[name]), as_json=False)
+
+
+def _named(value: Any, prefix: str = "") -> dict[str, list[dict[str, Any]]]:
+    """Return the tables in nested mappings by their path, dots between."""
+    out: dict[str, list[dict[str, Any]]] = {}
+    for key, item in value.items():
+        if isinstance(item, dict):
+            out |= _named(item, f"{prefix}{key}.")
+        elif isinstance(item, list) and all(isinstance(row, dict) for row in item):
+            out[f"{prefix}{key}"] = item
+    return out
 
 
 def _repro(profile: str, found: list[Path]) -> None:

@@ -28,6 +28,6 @@ def main(run: Run) -> None:
     hashes = frames["split/datasets"][["dataset", "hash"]].itertuples(index=False)
     run.inputs.update({f"data/{row.dataset}": str(row.hash) for row in hashes})
     html, tables = build_report(frames, run.params, run.facts(PARAMETERS))
-    text = json.dumps(tables, indent=1, sort_keys=True, allow_nan=False) + "\n"
+    text = json.dumps(tables, indent=1, allow_nan=False) + "\n"
     files = {"report.html": html.encode("utf-8"), "tables.json": text.encode("utf-8")}
     run.write_files(files)
