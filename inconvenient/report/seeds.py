@@ -231,33 +231,33 @@ def agreement_table(materials: Mapping[int, Material]) -> pd.DataFrame:
         - ``base``: the same for a candidate taken at random: share of candidates found, mean over
           seeds.
     """
+    named = [(_named(m.candidates), _named(m.shifts)) for m in materials.values()]
     rows = []
-    for task, operation, population, unit in itertools.product(
-        TASKS, (*OPERATIONS, "all"), POPULATIONS, ("cell", "triple")
-    ):
-        asked, found = [], []
-        for material in materials.values():
-            candidates = _units(material.candidates, task, operation, unit)
-            own = material.shifts[material.shifts[POPULATIONS[population]]]
-            asked.append(candidates)
-            found.append(_units(own, task, operation, unit))
-        head: Row = {"task": task, "operation": operation, "shift_set": population, "unit": unit}
-        rows.append({**head, **_agreement(asked, found)})
+    for task, operation, population in itertools.product(TASKS, (*OPERATIONS, "all"), POPULATIONS):
+        asked = [_at(candidates, task, operation) for candidates, _ in named]
+        found = [_at(shifts, task, operation) for _, shifts in named]
+        found = [shifts[shifts[POPULATIONS[population]]] for shifts in found]
+        for unit in ("cell", "triple"):
+            head: Row = {"task": task, "operation": operation}
+            head |= {"shift_set": population, "unit": unit}
+            sets = ([set(frame[unit]) for frame in frames] for frames in (asked, found))
+            rows.append({**head, **_agreement(*sets)})
     return pd.DataFrame(rows)
 
 
 _DIRECTION = {"amplify": "+", "attenuate": "-", "flip": "-"}
 
 
-def _units(frame: pd.DataFrame, task: str, operation: str, unit: str) -> set[str]:
-    """Return the units of the rows of one task and operation, as text."""
+def _named(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows with their units as text."""
+    label = frame["feature"].where(frame["kind"] == "single", "bin:" + frame["importance_bin"])
+    triple = frame["dataset"] + "/" + label + "/" + frame["operation"].map(_DIRECTION)
+    return frame.assign(cell=frame["shift_id"], triple=triple)
+
+
+def _at(frame: pd.DataFrame, task: str, operation: str) -> pd.DataFrame:
     own = frame[frame["task"] == task]
-    if operation != "all":
-        own = own[own["operation"] == operation]
-    if unit == "cell":
-        return set(own["shift_id"])
-    label = own["feature"].where(own["kind"] == "single", "bin:" + own["importance_bin"])
-    return set(own["dataset"] + "/" + label + "/" + own["operation"].map(_DIRECTION))
+    return own if operation == "all" else own[own["operation"] == operation]
 
 
 def _agreement(asked: list[set[str]], found: list[set[str]]) -> Row:

@@ -1,4 +1,4 @@
-"""Stage ``seeds``: the earlier stages again with other split seeds, and how far the numbers move."""
+"""Stage ``seeds``: the earlier stages with other split seeds, and how far the numbers move."""
 
 from __future__ import annotations
 
