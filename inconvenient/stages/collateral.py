@@ -36,4 +36,4 @@ def _unit(dataset: Dataset, split: Split, shifts: pd.DataFrame, params: Params) 
         "seed": params.shifts.seed,
     }
     key = content_key("collateral", ALGORITHM["collateral"], **parts)
-    return Unit(key, collateral_frame, (dataset, split, shifts, params))
+    return Unit(key, collateral_frame, (dataset, split, shifts, params), dataset.name)

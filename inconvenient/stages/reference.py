@@ -27,7 +27,7 @@ def main(run: Run) -> None:
 def _unit(dataset: Dataset, split: Split, params: Params) -> Unit:
     parts = {**key_parts(dataset, split), "reference": as_json(params.reference)}
     key = content_key("reference", ALGORITHM["reference"], **parts)
-    return Unit(key, _compute, (dataset, split, params))
+    return Unit(key, _compute, (dataset, split, params), dataset.name)
 
 
 def _compute(dataset: Dataset, split: Split, params: Params) -> pd.DataFrame:

@@ -47,7 +47,7 @@ def _unit(dataset: Dataset, split: Split, params: Params, grid: GridParams) -> U
         "grid": as_json(grid),
     }
     key = content_key("shifts", ALGORITHM["shifts"], **parts)
-    return Unit(key, _compute, (dataset, split, params, grid))
+    return Unit(key, _compute, (dataset, split, params, grid), dataset.name)
 
 
 def _compute(dataset: Dataset, split: Split, params: Params, grid: GridParams) -> pd.DataFrame:

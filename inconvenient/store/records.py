@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import importlib.metadata
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,16 @@ import pandas as pd
 import pyarrow as pa
 
 from inconvenient.errors import StoreError
-from inconvenient.store.files import canonical_json, frame_bytes, read_frame, write_atomic
+from inconvenient.store.files import (
+    TEMPORARY,
+    canonical_json,
+    frame_bytes,
+    read_frame,
+    write_atomic,
+)
+
+# Seconds after which no writer is still at a temporary file.
+_UNFINISHED = 3600.0
 
 __all__ = ["ALGORITHM", "Store", "content_key", "library_versions"]
 
@@ -108,6 +119,14 @@ class Store:
     def put(self, key: str, value: bytes) -> None:
         """Write a record with :func:`write_atomic`."""
         write_atomic(self._path(key), value)
+
+    def sweep(self) -> None:
+        """Delete what writers that were killed left unfinished: temporary files an hour old."""
+        old = time.time() - _UNFINISHED
+        for path in self.root.glob(f"*/{TEMPORARY}*"):
+            with contextlib.suppress(OSError):
+                if path.stat().st_mtime < old:
+                    path.unlink()
 
     def load(self, key: str) -> pd.DataFrame | None:
         """Return the frame of a key, or None; what is no whole Parquet file counts as absent."""

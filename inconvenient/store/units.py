@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
+import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -46,6 +49,23 @@ def worker_count(workers: int | None = None) -> int:
             "give --workers or INCONVENIENT_WORKERS one"
         )
     return count
+
+
+@functools.cache
+def _end_with(parent: int) -> None:
+    """End this process with its parent: a worker of a parent that was killed would wait forever."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _run_in_worker(unit: Unit, store: Store, parent: int) -> str:
+    _end_with(parent)
+    return _run(unit, store)
 
 
 def _run(unit: Unit, store: Store) -> str:
@@ -99,7 +119,8 @@ def run_units(
                     pre_dispatch="2*n_jobs",
                     max_nbytes=None,
                 )
-                for key in pool(delayed(_run)(unit, store) for unit in todo):
+                work = (delayed(_run_in_worker)(unit, store, os.getpid()) for unit in todo)
+                for key in pool(work):
                     progress.done(key)
     frames.update({unit.key: store.load(unit.key) for unit in todo})
     return [_present(frames[unit.key], unit, store) for unit in units]
