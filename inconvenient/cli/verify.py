@@ -132,7 +132,8 @@ def _run(
 def _print(report: Report, folder: str, as_json: bool) -> None:
     if as_json:
         facts: dict[str, Any] = {"shifts": report.shifts, "datasets": report.datasets}
-        facts |= {"folder": folder, "wrong": records(report.wrong)}
+        facts |= {"folder": folder, "unchecked": list(report.unchecked)}
+        facts["wrong"] = records(report.wrong)
         print_json({**facts, "deviations": json.loads(report.deviations.to_json(orient="records"))})
         return
     print_table(report.deviations, as_json=False)
@@ -140,6 +141,8 @@ def _print(report: Report, folder: str, as_json: bool) -> None:
     if len(report.wrong):
         print_table(report.wrong.head(_SHOWN), as_json=False)
         typer.echo("")
+    if report.unchecked:
+        typer.echo(f"not compared: {', '.join(report.unchecked)}")
     shown = f", the first {_SHOWN} above" if len(report.wrong) > _SHOWN else ""
     bad = report.wrong["shift_id"].nunique()
     typer.echo(

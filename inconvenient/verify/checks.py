@@ -87,8 +87,13 @@ class Findings:
         if not condition:
             self.add(name, column, found, wanted)
 
-    def number(self, name: str, column: str, published: Any, recomputed: float) -> None:
-        """Compare a number within the tolerance of its column; two missing ones are equal."""
+    def number(
+        self, name: str, column: str, published: Any, recomputed: float, failure: str = ""
+    ) -> None:
+        """Compare a number within the tolerance of its column; two missing ones are equal.
+
+        ``failure`` says why the recomputed one is missing, if it is.
+        """
         try:
             value = math.nan if published is None else float(published)
         except (TypeError, ValueError):
@@ -100,7 +105,8 @@ class Findings:
         tolerance = tolerance_of(column)
         deviation = abs(value - recomputed) / max(abs(recomputed), tolerance.floor)
         if not deviation <= tolerance.limit:
-            self.add(name, column, value, recomputed)
+            missing = math.isnan(recomputed)
+            self.add(name, column, value, failure if missing and failure else recomputed)
         else:
             self._count(column, deviation)
 
@@ -137,15 +143,18 @@ class Report:
     deviations : DataFrame
         Per column: ``compared``, ``largest`` deviation among those that pass, ``limit``,
         ``reason``.
+    unchecked : tuple of str
+        Columns of the published table that were compared with nothing.
     """
 
     shifts: int
     datasets: int
     wrong: pd.DataFrame
     deviations: pd.DataFrame
+    unchecked: tuple[str, ...]
 
 
-def summarise(found: Sequence[Findings], *, shifts: int) -> Report:
+def summarise(found: Sequence[Findings], published: pd.DataFrame) -> Report:
     """Put the findings of datasets together."""
     wrong = sorted({line for one in found for line in one.wrong})
     together = Findings()
@@ -153,13 +162,15 @@ def summarise(found: Sequence[Findings], *, shifts: int) -> Report:
         for column, (compared, top) in one.largest.items():
             before, largest = together.largest.get(column, (0, 0.0))
             together.largest[column] = before + compared, max(largest, top)
+    checked = {*together.largest, *(line[1] for line in wrong), "rows"}
     rows = []
     for column, (compared, top) in together.largest.items():
         tolerance = tolerance_of(column)
         rows.append((column, compared, top, tolerance.limit, tolerance.reason))
     return Report(
-        shifts=shifts,
+        shifts=len(published),
         datasets=len(found),
         wrong=pd.DataFrame(wrong, columns=["shift_id", "column", "published", "recomputed"]),
         deviations=pd.DataFrame(rows, columns=["column", "compared", "largest", "limit", "reason"]),
+        unchecked=tuple(name for name in map(str, published.columns) if name not in checked),
     )

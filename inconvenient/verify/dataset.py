@@ -35,6 +35,8 @@ _HAIR = 1e-6
 _ZERO = 1e-9
 _TIE = 1e-8
 
+_STRATEGIES = ("push", "steer", "exchange")
+
 
 def verify_dataset(
     name: str,
@@ -197,23 +199,39 @@ def _verify_shift(row: dict[str, Any], work: _Shared, findings: Findings) -> Non
 
 def _identity(name: str, row: dict[str, Any], work: _Shared, findings: Findings) -> None:
     """Compare what names a shift with what it holds."""
-    operation, factor = str(row["operation"]), float(row["factor"])
-    known = operation in ("amplify", "attenuate", "flip") and row["mode"] in ("at_least", "band")
-    known = known and math.isnan(factor) == (operation == "flip")
-    findings.holds(name, "operation", known, f"{operation}, {factor}, {row['mode']}", "as in grid")
-    group = row["kind"] == "group"
-    label = f"bin:{row['importance_bin']}" if group else row["feature"]
-    dose = operation if math.isnan(factor) else f"{operation}-x{factor:g}"
     dataset = work.dataset.name
-    made = f"{dataset}/{label}/{dose}/{float(row['min_fraction']):g}/{row['mode']}"
+    operation, factor = str(row["operation"]), float(row["factor"])
+    group = len(row["features"]) > 1
+    label = f"bin:{row['importance_bin']}" if group else str(row["feature"])
+    dose = operation if math.isnan(factor) else f"{operation}-x{factor:g}"
+    fraction = float(row["min_fraction"])
+    made = f"{dataset}/{label}/{dose}/{fraction:g}/{row['mode']}"
     findings.equal(name, "shift_id", name, made)
-    findings.equal(name, "dataset", row["dataset"], dataset)
-    findings.equal(name, "task", row["task"], work.dataset.task)
+    # Part by part, to name the column at fault; a label may hold a stroke, the others do not.
+    own, _, rest = name.partition("/")
+    named, dosed, size, mode = ["", "", "", *rest.rsplit("/", 3)][-4:]
+    findings.equal(name, "dataset", dataset, own)
+    findings.equal(name, "importance_bin" if group else "feature", label, named)
+    findings.equal(name, "operation", operation, dosed.partition("-x")[0])
+    findings.number(name, "factor", factor, _number(dosed.partition("-x")[2]))
+    findings.number(name, "min_fraction", fraction, _number(size))
+    findings.equal(name, "mode", row["mode"], mode)
     findings.equal(name, "kind", row["kind"], "group" if group else "single")
+    findings.equal(name, "feature", row["feature"], "" if group else str(row["features"][0]))
+    findings.equal(name, "task", row["task"], work.dataset.task)
+    findings.equal(name, "outcome", row["outcome"], "verified")
+    known = row["strategy"] in _STRATEGIES
+    findings.holds(name, "strategy", known, row["strategy"], f"one of {', '.join(_STRATEGIES)}")
     findings.equal(name, "separable", bool(row["separable"]), work.separable)
     findings.number(name, "ridge", row["ridge"], work.family.ridge)
-    if "data_hash" in row:
-        findings.equal(name, "data_hash", row["data_hash"], work.dataset.hash)
+    findings.equal(name, "data_hash", row["data_hash"], work.dataset.hash)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def _size(name: str, row: dict[str, Any], size: int, work: _Shared, findings: Findings) -> None:
@@ -239,21 +257,36 @@ def _entries(
     """Return column and class of each bent coefficient, after checking that they are the ones."""
     pool, features = work.pool, [str(f) for f in row["features"]]
     columns, classes = [str(c) for c in row["columns"]], [str(c) for c in row["classes"]]
-    multiclass = pool.task == "multiclass"
-    unknown = [c for c in columns if c not in pool.columns[1:]]
-    unknown += [c for c in classes if c not in (pool.classes if multiclass else ("",))]
-    even = len(columns) == len(classes) == len(features)
-    findings.holds(name, "columns", even and not unknown, columns, "columns of the design")
-    if unknown or not even:
+    labels = pool.classes if pool.task == "multiclass" else ("",)
+    findings.holds(
+        name,
+        "columns",
+        len(columns) == len(features) and {*columns} <= {*pool.columns[1:]},
+        columns,
+        "a column of the design for each feature",
+    )
+    findings.holds(
+        name,
+        "classes",
+        len(classes) == len(features) and {*classes} <= {*labels},
+        classes,
+        "a class for each feature",
+    )
+    if not len(features) == len(columns) == len(classes) or not (
+        {*columns} <= {*pool.columns[1:]} and {*classes} <= {*labels}
+    ):
         return None
     at = np.array([pool.columns.index(c) for c in columns], dtype=np.int64)
-    of = np.array([pool.classes.index(c) if multiclass else 0 for c in classes], dtype=np.int64)
+    of = np.array([labels.index(c) for c in classes], dtype=np.int64)
     size = np.abs(work.coefficients)
     for feature, j, c in zip(features, at, of, strict=True):
         own = [i for i, f in enumerate(pool.feature_of) if f == feature]
         best = size[own].max() if own else math.nan
-        largest = pool.feature_of[j] == feature and size[j, c] >= best * (1.0 - _TIE)
-        findings.holds(name, "columns", bool(largest), pool.columns[j], f"largest of {feature}")
+        where = f"that of the largest coefficient of {feature}"
+        in_column = j in own and bool(size[j].max() >= best * (1.0 - _TIE))
+        findings.holds(name, "columns", in_column, pool.columns[j], where)
+        largest = bool(size[j, c] >= size[j].max() * (1.0 - _TIE))
+        findings.holds(name, "classes", largest, labels[c], where)
     bin_ = str(row["importance_bin"])
     may = all(bin_ in work.bins.get(f, set()) for f in features)
     found = sorted({b for f in features for b in work.bins.get(f, set())})

@@ -70,12 +70,13 @@ class Outcomes:
         scores = self._scores(at)
         for (half, model), own in scores.items():
             start = model if half == "report" else f"filter_{model}"
-            findings.number(name, f"{start}_id", row.get(f"{start}_id"), own.full)
-            findings.number(name, f"{start}_control", row.get(f"{start}_control"), own.control)
-            findings.number(name, f"{start}_ood", row.get(f"{start}_ood"), own.ood)
+            values = {"id": own.full, "control": own.control, "ood": own.ood}
             if half == "report":
-                column = f"{start}_control_sd"
-                findings.number(name, column, row.get(column), _spread(own.draws))
+                values["control_sd"] = _spread(own.draws)
+            failed = self.scorer.failures.get((half, model), "")
+            for part, value in values.items():
+                column = f"{start}_{part}"
+                findings.number(name, column, row.get(column), value, failed)
         if "filter" in self.wanted:
             tried = [own for (half, _), own in scores.items() if half == "filter"]
             self._check_flags(name, row, tried, findings)

@@ -60,7 +60,9 @@ def verify_shifts(
     -----
     No module of ``inconvenient.kernels`` is imported. Design, reference model, fits of samples,
     chance, composition, importance and collateral effect have an implementation of their own here;
-    scores are those of :mod:`inconvenient.baselines`, fitted anew.
+    scores are those of :mod:`inconvenient.baselines`, fitted anew. What a table of results cannot
+    show is left: the order of the rows within a selection, the strategy that found them, and
+    whether a shift that could be ``retained_paper`` was subsumed by one that is not published.
     """
     skipped = frozenset(skip)
     unknown = sorted(skipped - {*PARTS})
@@ -79,7 +81,7 @@ def verify_shifts(
         found.append(findings)
         if advance is not None:
             advance(name, len(by_name[name]))
-    return summarise(found, shifts=len(published))
+    return summarise(found, published)
 
 
 def _one(

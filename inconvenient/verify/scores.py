@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from inconvenient.baselines import Baseline, Setting, get_baseline, require
 from inconvenient.benchmark.filter_models import FILTER_MODELS
-from inconvenient.evaluation.protocol import Sample, all_rows
+from inconvenient.evaluation.protocol import Sample, all_rows, last_line
 from inconvenient.evaluation.scores import score
 
 if TYPE_CHECKING:
@@ -73,6 +73,11 @@ class Scorer:
     dataset : Dataset
     split : Split
     models : list of Model
+
+    Attributes
+    ----------
+    failures : dict of (half, model) to str
+        What went wrong first.
     """
 
     def __init__(self, dataset: Dataset, split: Split, models: list[Model]) -> None:
@@ -85,6 +90,7 @@ class Scorer:
             for half in ("filter", "report"):
                 rows = np.sort(getattr(split, half))
                 self._tests[coded, half] = self._rows[coded].take(rows)
+        self.failures: dict[tuple[str, str], str] = {}
         self._done: dict[str, dict[tuple[str, str], float]] = {}
 
     def of(self, name: str, rows: Ints) -> dict[tuple[str, str], float]:
@@ -114,7 +120,8 @@ class Scorer:
             for half, name in model.columns.items():
                 test = self._tests[coded, half]
                 out[half, name] = score(estimator, test.X, test.y, task=self._task)
-        except Exception:
-            # A failure is published as a missing score, whatever it was.
-            return out
+        except Exception as error:
+            # A failure is published as a missing score; what it was tells why another is not.
+            for key in out:
+                self.failures.setdefault(key, last_line(error))
         return out
