@@ -152,7 +152,9 @@ def test_facts_say_what_a_method_may_know_apart_from_the_shift(home: Path) -> No
 def test_a_second_export_adds_and_changes_nothing(home: Path) -> None:
     out = home / "out"
     ids = list_shifts(NAME)["shift_id"].tolist()[:4]
-    first = export_shifts(ids[:2], out)
+    told: list[tuple[int, int]] = []
+    first = export_shifts(ids[:2], out, progress=lambda done, total: told.append((done, total)))
+    assert told == [(0, 2), (1, 2)]
     before = tree(out)
     assert (first.written, len(before)) == (2, 2 * 3 + 2)
     again = export_shifts(ids, out)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,7 +12,15 @@ import typer
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["AsJson", "print_facts", "print_json", "print_table", "records", "waiting"]
+__all__ = [
+    "AsJson",
+    "counting",
+    "print_facts",
+    "print_json",
+    "print_table",
+    "records",
+    "waiting",
+]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
@@ -70,3 +78,16 @@ def waiting(what: str) -> AbstractContextManager[Any]:
 
     status: AbstractContextManager[Any] = Console(stderr=True, markup=False).status(what)
     return status
+
+
+@contextmanager
+def counting(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Show on a terminal how many are done, on stderr; to be told done and total."""
+    from rich.console import Console
+    from rich.progress import MofNCompleteColumn, Progress
+
+    console = Console(stderr=True)
+    columns = (*Progress.get_default_columns(), MofNCompleteColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -9,6 +9,7 @@ import typer
 
 from inconvenient.cli.output import (
     AsJson,
+    counting,
     print_facts,
     print_json,
     print_table,
@@ -243,8 +244,10 @@ def export(
     if bool(shift_ids) + (dataset is not None) + every != 1:
         raise InputError("shifts to export were needed: give ids, or --dataset, or --all")
     ids = shift_ids or list_shifts(dataset, profile)["shift_id"].tolist()
-    with waiting(f"writing {len(ids)} shifts to {out}"):
-        done = export_shifts(ids, out, file_format=format_, profile=profile, force=force)
+    with counting("writing") as progress:
+        done = export_shifts(
+            ids, out, file_format=format_, profile=profile, force=force, progress=progress
+        )
     if as_json:
         folders = {shift_id: str(folder) for shift_id, folder in done.folders.items()}
         print_json({"out": str(done.out), "written": done.written, "folders": folders})

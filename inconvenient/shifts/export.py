@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +80,7 @@ def export_shifts(
     file_format: str = "csv",
     profile: str | None = None,
     force: bool = False,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Exported:
     """Write shifts as files that any language reads.
 
@@ -100,6 +101,8 @@ def export_shifts(
         "full" if that is present, else "quick".
     force : bool
         Replace what is there and differs.
+    progress : callable, optional
+        Called with the shifts that are written and those that will be.
 
     Returns
     -------
@@ -134,7 +137,9 @@ def export_shifts(
         if force or not _is_there(folder, (shift_id, *known[shift_id], file_format)):
             todo.append(shift_id)
     tests: dict[str, str] = {}
-    for shift_id in todo:
+    for done, shift_id in enumerate(todo):
+        if progress is not None:
+            progress(done, len(todo))
         shift = load_shift(shift_id, profile)
         if shift.dataset not in tests:
             place = folders[shift_id].parent / f"test.{file_format}"
