@@ -30,7 +30,7 @@ DATASETS = [
     "wvs_poverty_attitude",
 ]
 GRID = {
-    "min_fractions": [0.3, 0.5],
+    "min_fractions": [0.5],
     "amplify": [1.5],
     "attenuate": [0.5],
     "n_single": 1,
@@ -56,6 +56,8 @@ class Runs:
         folder.mkdir()
         params = yaml.safe_load((root / "params.yaml").read_text(encoding="utf-8"))
         params["profiles"]["quick"] |= {"datasets": DATASETS, "grid": GRID}
+        params["shifts"]["uniform_samples"] = 20
+        params["filter"]["controls"] = 3
         (folder / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
         self.folder, self.store = folder, store
         self.environment = {**os.environ, "INCONVENIENT_STORE": str(store)}
@@ -89,7 +91,7 @@ class Runs:
         return {str(path.relative_to(base)): path.read_bytes() for path in files}
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 120.0) -> bool:
+def wait_for(condition: Callable[[], bool], seconds: float = 600.0) -> bool:
     """Return whether a condition comes true within some seconds."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -161,11 +163,11 @@ def test_a_stopped_run_says_so_and_leaves_neither_processes_nor_files(
     assert wait_for(lambda: len(runs.records()) > before)
     assert len(session(process.pid)) >= 3
     (os.killpg if whole_group else os.kill)(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=120)
     assert process.returncode == 130, said
     assert "stopped; what is finished is kept, run again to go on" in said
     assert "Traceback" not in said
-    assert wait_for(lambda: not session(process.pid), 20.0), session(process.pid)
+    assert wait_for(lambda: not session(process.pid), 60.0), session(process.pid)
     assert not list(runs.store.rglob(".tmp-*"))
     assert not [path for path in Path("/dev/shm").glob("*") if f"-{process.pid}-" in path.name]
     assert not list(Path("/dev/shm").glob(f"joblib_memmapping_folder_{process.pid}_*"))
@@ -181,7 +183,7 @@ def test_workers_of_a_killed_run_end(tmp_path: Path, root: Path, data_folder: Pa
     assert len(session(process.pid)) >= 3
     process.kill()
     try:
-        assert wait_for(lambda: not session(process.pid), 30.0), session(process.pid)
+        assert wait_for(lambda: not session(process.pid), 60.0), session(process.pid)
     finally:
         if session(process.pid):
             os.killpg(process.pid, signal.SIGKILL)
