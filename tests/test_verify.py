@@ -227,6 +227,8 @@ def test_what_cannot_be_verified_is_refused(published: Publication) -> None:
         published.wrong(published.shifts, "fits")
     with pytest.raises(InputError, match="at least one published shift"):
         published.wrong(published.shifts.iloc[:0])
+    with pytest.raises(InputError, match="lacks gap, data_hash|lacks data_hash, gap"):
+        published.wrong(published.shifts.drop(columns=["gap", "data_hash"]))
     with pytest.raises(InputError, match="lacks split, reference"):
         Settings.of({"shifts": {}})
 

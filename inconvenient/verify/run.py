@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from inconvenient.errors import InputError
+from inconvenient.shifts.schema import PUBLISHED_COLUMNS
 from inconvenient.verify.checks import Findings, Report, summarise
 from inconvenient.verify.dataset import verify_dataset
 
@@ -70,6 +71,11 @@ def verify_shifts(
         raise InputError(f"parts that can be skipped are {', '.join(PARTS)}, got {unknown[0]!r}")
     if published.empty:
         raise InputError("at least one published shift was needed to verify, got none")
+    absent = [column for column in PUBLISHED_COLUMNS if column not in published]
+    if absent:
+        raise InputError(
+            f"the table of published shifts lacks {', '.join(absent)}; fetch it for this version"
+        )
     wanted = frozenset(PARTS) - skipped
     by_name = {str(name): rows for name, rows in published.groupby("dataset", sort=True)}
     parts = {
