@@ -126,7 +126,7 @@ def _cancelling(influence: FloatArray, taken: BoolArray, order: IntArray, count:
     first = waiting[:count]
     own, places = influence[first].tolist(), place[first].tolist()
     opposite = np.searchsorted(values, -influence[first]).tolist()
-    listed = memoryview(values)
+    listed = values.data
     free = bytearray(b"\x01") * len(by_value)
     chosen: list[int] = []
     for value, at, middle in zip(own, places, opposite, strict=True):
