@@ -177,30 +177,35 @@ def nothing_table(material: Material) -> list[Row]:
     rows: list[Row] = []
     shifts = material.shifts
     held = set(shifts.loc[shifts["retained"] & shifts["main"], "dataset"])
+    found = dict(iter(shifts.groupby("dataset")))
+    cells = dict(iter(material.candidates.groupby("dataset")["outcome"]))
     for name, task, status in zip(
         *(material.datasets[column] for column in ("dataset", "task", "status"))
     ):
         if name in held:
             continue
-        own = shifts[shifts["dataset"] == name]
-        row: Row = {"dataset": name, "task": task, "why": _why(material, name, status)}
+        own, outcomes = found.get(name, shifts[:0]), cells.get(name, pd.Series(dtype="str"))
+        row: Row = {
+            "dataset": name,
+            "task": task,
+            "why": _why(material, name, status, outcomes, own),
+        }
         row["verified"] = len(own)
         row |= {flag: int(own[flag].sum()) for flag in ("retained", "published")}
         rows.append(row)
     return rows
 
 
-def _why(material: Material, name: str, status: str) -> str:
+def _why(material: Material, name: str, status: str, outcomes: pd.Series, own: pd.DataFrame) -> str:
+    """Say at which step a dataset lost its last candidate or verified shift."""
     if status != "ok":
         return f"not split: {status}"
-    cells = material.candidates[material.candidates["dataset"] == name]
-    if not len(cells):
+    if not len(outcomes):
         return "no candidate: no feature has a coefficient to bend"
-    own = material.shifts[material.shifts["dataset"] == name]
     if not len(own):
-        counts = cells["outcome"].value_counts()
+        counts = outcomes.value_counts()
         parts = [f"{counts[key]} {words}" for key, words in _WORDS.items() if counts.get(key, 0)]
-        return f"of {len(cells)} candidates, " + ", ".join(parts)
+        return f"of {len(outcomes)} candidates, " + ", ".join(parts)
     if own["retained"].any():
         return _why_not_main(material, name, own)
     dropped = material.filters[material.filters["shift_id"].isin(own["shift_id"])]["reason"]
