@@ -65,9 +65,9 @@ index: $(VENV)/.stamp-run
 	$(BIN)/inconvenient data index
 
 # What the tests recompute in part; a profile that was made here stays as it is.
-artefacts/quick/shifts/shifts.parquet: | $(VENV)/.stamp-run
+artefacts/quick/publish/shifts.parquet: | $(VENV)/.stamp-run
 	@echo 'pulling the published shifts from dvc-store/'
-	@$(BIN)/dvc pull shifts@quick
+	@$(BIN)/dvc pull split@quick shifts@quick publish@quick
 
 run: check $(VENV)/.stamp-run data
 	@mkdir -p logs
@@ -86,7 +86,7 @@ reproduce: check $(VENV)/.stamp-run data
 
 test: test-jit test-nojit
 
-test-jit: check $(VENV)/.stamp-test data artefacts/quick/shifts/shifts.parquet
+test-jit: check $(VENV)/.stamp-test data artefacts/quick/publish/shifts.parquet
 	$(BIN)/python -m pytest
 
 test-nojit: check $(VENV)/.stamp-test data

@@ -67,17 +67,3 @@ def test_damaged_bytes_are_refused() -> None:
         unpack_rows(bytes(16))
     with pytest.raises(InputError, match="must be bytes, got list"):
         unpack_rows([1, 2])  # type: ignore[arg-type]
-
-
-def test_records_of_before_are_repacked() -> None:
-    """To be deleted together with what it tests."""
-    import pyarrow as pa
-
-    from inconvenient.stages.shifts import _repacked
-
-    for k in (1, 31, 70_000):
-        ids = np.random.default_rng(k).permutation(k)
-        frame = pa.Codec("zstd", compression_level=9).compress(
-            ids.astype("<i8").tobytes(), asbytes=True
-        )
-        assert _repacked(frame) == _repacked(pack_rows(ids)) == pack_rows(ids)

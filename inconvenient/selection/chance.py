@@ -20,6 +20,10 @@ IntArray = npt.NDArray[np.int64]
 
 _STEP = math.log(1.02)
 
+# With a penalty, the coefficient of a column that a sample lacks is zero but for rounding, whose
+# sign must not decide whether the sample flips it.
+_ROUNDING = 1e-9
+
 
 def shared_size(size: int) -> int:
     """Return the size that stands for all sizes within 2 % of each other.
@@ -112,8 +116,9 @@ class UniformFits:
     def share_meeting(self, aim: Aim, criterion: Criterion, size: int) -> float:
         """Return the share of uniform samples of a size that meet a criterion, in [0, 1].
 
-        A sample without a fit does not meet it.
+        A sample without a fit does not meet it. A coefficient under 1e-9 of the pool's counts as 0.
         """
         values = self.coefficients(size)[:, aim.columns, aim.classes]
+        values = np.where(np.abs(values) <= _ROUNDING * np.abs(aim.reference), 0.0, values)
         met = criterion.each_met(aim.reference, values).all(axis=1)
         return int(np.count_nonzero(met)) / self._samples

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from inconvenient.report.build import build_report
+from inconvenient.report.seeds_view import SEED_FRAMES
 from inconvenient.stages.run import Run
 
 PARAMETERS = ("filter", "report", "profile.grid", "profile.tuning")
@@ -25,6 +26,8 @@ ARTEFACTS = (
 def main(run: Run) -> None:
     """Write report/report.html and report/tables.json."""
     frames = {name: run.read(name) for name in ARTEFACTS}
+    # One profile has the stage, for it repeats the whole construction.
+    frames |= {name: run.read(name, profile="quick") for name in SEED_FRAMES}
     hashes = frames["split/datasets"][["dataset", "hash"]].itertuples(index=False)
     run.inputs.update({f"data/{row.dataset}": str(row.hash) for row in hashes})
     html, tables = build_report(frames, run.params, run.facts(PARAMETERS))

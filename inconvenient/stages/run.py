@@ -59,17 +59,23 @@ class Run:
         self.workers = worker_count(workers)
         self.inputs: dict[str, str] = {}
 
-    def read(self, name: str) -> pd.DataFrame:
-        """Return an artefact of an earlier stage, such as "split/datasets", and note its hash."""
-        path = self.folder / f"{name}.parquet"
+    def read(self, name: str, profile: str | None = None) -> pd.DataFrame:
+        """Return an artefact of an earlier stage, such as "split/datasets", and note its hash.
+
+        Of this run's profile unless another one is named.
+        """
+        where = profile or self.profile_name
+        path = self.folder.parent / where / f"{name}.parquet"
         try:
             value = path.read_bytes()
         except FileNotFoundError as error:
             earlier = name.partition("/")[0]
             raise NotAvailableError(
-                f"{path} is needed and absent; run `dvc repro {earlier}@{self.profile_name}`"
+                f"{path} is needed and absent; run `dvc repro {earlier}@{where}`"
             ) from error
-        self.inputs[name] = hashlib.sha256(value).hexdigest()
+        self.inputs[name if profile is None else f"{profile}/{name}"] = hashlib.sha256(
+            value
+        ).hexdigest()
         return read_frame(value)
 
     def compute(self, units: Sequence[Unit]) -> list[pd.DataFrame]:

@@ -34,8 +34,6 @@ def main(run: Run) -> None:
 
 def _table(name: str, frames: list[pd.DataFrame]) -> pd.DataFrame:
     table = stack(frames)
-    if "rows" in table:
-        table["rows"] = [_repacked(value) for value in table["rows"]]
     return validate(table.sort_values("shift_id", ignore_index=True) if len(table) else table, name)
 
 
@@ -53,24 +51,3 @@ def _unit(dataset: Dataset, split: Split, params: Params, grid: GridParams) -> U
 def _compute(dataset: Dataset, split: Split, params: Params, grid: GridParams) -> pd.DataFrame:
     candidates, shifts = make_shifts(dataset, split, params, grid)
     return pack_frames(candidates=candidates, shifts=shifts)
-
-
-# -- to be deleted once no record store holds records of before -----------------------------------
-
-
-def _repacked(packed: bytes) -> bytes:
-    """Return packed rows as such; older records hold them as a zstd frame of int64.
-
-    Told apart by the frame's first four bytes, which as an id would be a negative one.
-    """
-    if packed[:4] != b"\x28\xb5\x2f\xfd":
-        return packed
-    import io
-
-    import numpy as np
-    import pyarrow as pa
-
-    from inconvenient.shifts.rows import pack_rows
-
-    raw = pa.CompressedInputStream(io.BytesIO(packed), "zstd").read()
-    return pack_rows(np.frombuffer(raw, dtype="<i8"))

@@ -34,7 +34,7 @@ __all__ = ["ALGORITHM", "Store", "content_key", "library_versions"]
 ALGORITHM: dict[str, int] = {
     "split": 1,
     "reference": 4,
-    "shifts": 4,
+    "shifts": 5,
     "filter": 2,
     "evaluate": 1,
     "collateral": 1,

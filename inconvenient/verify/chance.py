@@ -20,6 +20,9 @@ Ints = NDArray[np.int64]
 #: Width of a band, relative to its factor, and of its sizes, relative to the least one.
 BAND, BAND_SIZE = 0.1, 0.05
 
+#: Ratio b' / b of a uniform sample up to which a coefficient is zero but for rounding.
+ROUNDING = 1e-9
+
 
 def shared(size: int) -> int:
     """Return the size that stands for those within 2 %: the nearest rounded power of 1.02."""
@@ -56,11 +59,11 @@ def meets(
         NaN, where there is no fit, does not meet.
     operation, factor, mode
     slack : float
-        By how much bounds are widened, relative to them (to 1 for the bound of flip).
+        By how much bounds are widened, relative to them: a bound of 0 stays where it is.
     """
     low, high = bounds(operation, factor, mode)
-    give_low = slack * (abs(low) if low else 1.0) if math.isfinite(low) else 0.0
-    give_high = slack * (abs(high) if high else 1.0) if math.isfinite(high) else 0.0
+    give_low = slack * abs(low) if math.isfinite(low) else 0.0
+    give_high = slack * abs(high) if math.isfinite(high) else 0.0
     with np.errstate(invalid="ignore"):
         met = (ratio >= low - give_low) & (ratio <= high + give_high) & np.isfinite(ratio)
     if operation == "flip":
@@ -135,8 +138,12 @@ class Uniform:
         criterion: tuple[str, float, str],
         size: int,
     ) -> tuple[float, float]:
-        """Return the share of samples that meet a criterion, with and without those at a hair."""
+        """Return the share of samples that meet a criterion, with and without those at a hair.
+
+        A coefficient under 1e-9 of the pool's is 0: that of a column which the sample lacks.
+        """
         ratio = self.coefficients(size)[:, entries[0], entries[1]] / reference
+        ratio = np.where(np.abs(ratio) <= ROUNDING, 0.0, ratio)
         low = meets(ratio, *criterion, slack=-1e-7).mean()
         high = meets(ratio, *criterion, slack=1e-7).mean()
         return float(low), float(high)
