@@ -27,7 +27,7 @@ def main(run: Run) -> None:
     """Write report/report.html and report/tables.json."""
     frames = {name: run.read(name) for name in ARTEFACTS}
     # One profile has the stage, for it repeats the whole construction.
-    frames |= {name: run.read(name, profile="quick") for name in SEED_FRAMES}
+    frames |= {name: run.read_of("quick", name) for name in SEED_FRAMES}
     hashes = frames["split/datasets"][["dataset", "hash"]].itertuples(index=False)
     run.inputs.update({f"data/{row.dataset}": str(row.hash) for row in hashes})
     html, tables = build_report(frames, run.params, run.facts(PARAMETERS))

@@ -59,23 +59,24 @@ class Run:
         self.workers = worker_count(workers)
         self.inputs: dict[str, str] = {}
 
-    def read(self, name: str, profile: str | None = None) -> pd.DataFrame:
-        """Return an artefact of an earlier stage, such as "split/datasets", and note its hash.
+    def read(self, name: str) -> pd.DataFrame:
+        """Return an artefact of an earlier stage, such as "split/datasets", and note its hash."""
+        return self._read(self.profile_name, name, name)
 
-        Of this run's profile unless another one is named.
-        """
-        where = profile or self.profile_name
-        path = self.folder.parent / where / f"{name}.parquet"
+    def read_of(self, profile: str, name: str) -> pd.DataFrame:
+        """Return an artefact of another profile."""
+        return self._read(profile, name, f"{profile}/{name}")
+
+    def _read(self, profile: str, name: str, noted: str) -> pd.DataFrame:
+        path = self.folder.parent / profile / f"{name}.parquet"
         try:
             value = path.read_bytes()
         except FileNotFoundError as error:
             earlier = name.partition("/")[0]
             raise NotAvailableError(
-                f"{path} is needed and absent; run `dvc repro {earlier}@{where}`"
+                f"{path} is needed and absent; run `dvc repro {earlier}@{profile}`"
             ) from error
-        self.inputs[name if profile is None else f"{profile}/{name}"] = hashlib.sha256(
-            value
-        ).hexdigest()
+        self.inputs[noted] = hashlib.sha256(value).hexdigest()
         return read_frame(value)
 
     def compute(self, units: Sequence[Unit]) -> list[pd.DataFrame]:
