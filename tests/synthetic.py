@@ -169,6 +169,7 @@ def profile_frames(
     filters["subsumed_by"] = filters["subsumed_by_paper"] = ""
     filters["retained"] = gap > 0.05
     filters["retained_paper"] = gap > 0.0
+    filters["published"] = filters["retained_paper"]
     filters["reason"] = np.where(filters["retained"], "", "small_gap")
     drawn = shifts.iloc[::6]
     collateral = pd.DataFrame({"shift_id": shifts["shift_id"]})
