@@ -233,3 +233,22 @@ def test_report_says_what_to_run(cli: Cli) -> None:
     status, _, err = cli("report", "--profile", "none")
     assert status == 1
     assert "dvc repro report@none" in err
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (27266.0, "27266"),
+        (15_500.4, "15500"),
+        (0.0134967, "0.0135"),
+        (-3.4929, "-3.493"),
+        (1e20, "1e+20"),
+        (float("nan"), ""),
+        (float("inf"), "inf"),
+    ],
+)
+def test_numbers_in_tables(value: float, shown: str, capsys: pytest.CaptureFixture[str]) -> None:
+    from inconvenient.cli.output import print_facts
+
+    print_facts({"x": value}, as_json=False)
+    assert capsys.readouterr().out.split()[1:] == ([shown] if shown else [])

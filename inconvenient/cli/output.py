@@ -66,7 +66,11 @@ def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
 
 def _text(value: Any) -> str:
     if isinstance(value, float):
-        return "" if value != value else f"{value:.4g}"
+        if value != value:
+            return ""
+        # A count beside shares is a float, too; nobody reads 27266 in 2.727e+04.
+        whole = abs(value) < 1e15 and (value.is_integer() or abs(value) >= 1e4)
+        return f"{value:.0f}" if whole else f"{value:.4g}"
     if isinstance(value, list | tuple):
         return ", ".join(_text(item) for item in value)
     return "" if value is None else str(value)
