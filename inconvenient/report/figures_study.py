@@ -99,6 +99,14 @@ def levels(study: Mapping[str, Any]) -> Figure:
             axes.set_xticks(range(len(names)), ticks)
             axes.axhline(0, color="black", linewidth=0.6)
             axes.grid(axis="x", visible=False)
+            if family == "regression":
+                # R2 has no floor: a few linear fits lose more than all others together.
+                axes.set_yscale("symlog", linthresh=0.5, linscale=1.5)
+                axes.set_yticks([-0.5, 0, 0.25, 0.5, 1, 3, 10], minor=False)
+                axes.set_yticks([], minor=True)
+                axes.yaxis.set_major_formatter("{x:g}")
+                top = max([0.5, *(_known(r["verified"]["degradation_high"]) for r in own)])
+                axes.set_ylim(-0.1, 1.3 * top if math.isfinite(top) else None)
             axes.set_title(f"{family}, by {words}")
         line[0].set_ylabel(f"degradation ({SCORES[family]})")
     figure.legend(handles=_keys(models), loc="outside lower center", ncols=2 + len(models))
