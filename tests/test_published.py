@@ -18,6 +18,7 @@ from inconvenient.shifts.rows import rows_hash, unpack_rows
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "artefacts" / "quick" / "shifts"
 
+# A plain checkout has no artefacts; `make test`, and CI with it, pulls these first.
 pytestmark = [
     pytest.mark.jit,
     pytest.mark.skipif(

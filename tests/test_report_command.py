@@ -45,7 +45,7 @@ def test_a_table_is_printed_by_its_path(home: Path) -> None:
     assert lines[0].split() == ["task", "shifts", "mean", "low"]
     assert lines[1].split() == ["binary", "3", "0.25"]
     assert run("--table", "study.knobs").splitlines()[0].split() == ["knob", "retained.rho"]
-    assert json.loads(run("--table", "study.knobs", "--json")) == TABLES["study"]["knobs"]  # type: ignore[index]
+    assert json.loads(run("--table", "study.knobs", "--json")) == TABLES["study"]["knobs"]
 
 
 def test_tables_are_listed(home: Path) -> None:
