@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 import subprocess
 import sys
@@ -15,11 +14,9 @@ from scipy.special import expit
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 
-ROOT = Path(__file__).resolve().parents[1]
+import robust_objectives as ro
 
-# A script beside the page, not a module of the package; appended, so that nothing is shadowed.
-sys.path.append(str(ROOT / "docs"))
-ro = importlib.import_module("robust_objectives")
+ROOT = Path(__file__).resolve().parents[1]
 
 SECONDS = 600  # about fifteen of one core; others may use it
 
