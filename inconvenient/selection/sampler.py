@@ -31,7 +31,7 @@ _TOO_SMALL = ("small_class", "rank_loss", "constant_column", "separation")
 _GROWTH = 1.5
 
 
-# scikit-learn has no types, so its classes are Any to the type checker; so too for the tags below.
+# scikit-learn has no types, so its classes are Any to the type checker.
 class ConvenienceSampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
     """Keep rows on which a coefficient is amplified, attenuated or sign-flipped.
 
@@ -304,11 +304,13 @@ class _SamplerTags:
     sample_indices: bool = True
 
 
+# As above: the tags of scikit-learn have no types.
 @dataclasses.dataclass(slots=True)
 class _InputTags(InputTags):  # type: ignore[misc]
     dataframe: bool = True
 
 
+# As above.
 @dataclasses.dataclass(slots=True)
 class _Tags(Tags):  # type: ignore[misc]
     sampler_tags: _SamplerTags = dataclasses.field(default_factory=_SamplerTags)

@@ -66,7 +66,6 @@ def content_key(stage: str, version: int, **parts: Any) -> str:
 
 
 @functools.cache
-@functools.cache
 def library_versions(*names: str) -> dict[str, str]:
     """Return the versions of the numerical libraries and of those named, for a key.
 
