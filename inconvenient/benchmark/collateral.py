@@ -45,7 +45,7 @@ def penalised_coefficients(
 
     Notes
     -----
-    The logistic fits are Newton's to a gradient of 1e-8, O(n q^2 C^2) a step.
+    The logistic fits are Newton's to a gradient of 1e-11, O(n q^2 C^2) a step.
     """
     n, q = X.shape
     if not n_classes:
@@ -62,7 +62,7 @@ def penalised_coefficients(
     if present.size == 1:
         return out
     model = LogisticRegression(
-        C=1.0 / (n * ridge), solver="newton-cholesky", tol=1e-8, max_iter=200
+        C=1.0 / (n * ridge), solver="newton-cholesky", tol=1e-11, max_iter=200
     ).fit(X, codes)
     if n_classes == 2:
         out[:, 0] = model.coef_[0]

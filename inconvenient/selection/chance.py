@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from inconvenient.selection.criterion import Criterion
-from inconvenient.selection.engine import Engine
+from inconvenient.selection.engine import Engine, State
 from inconvenient.selection.reference import Aim, ReferenceModel
 from inconvenient.selection.threads import in_parts
+from inconvenient.selection.verification import fit_independent, next_to_separated
 
 __all__ = ["UniformFits", "shared_size", "uniform_rows"]
 
@@ -106,12 +107,34 @@ class UniformFits:
                     state = self._engine.fit(
                         rows, ridge=self._reference.ridge, start=self._reference.state
                     )
-                    if state is not None:
-                        fits[draw] = state.coefficients
+                    fits[draw] = self._settled(rows, state)
 
             in_parts(task, self._samples, 0.5 * shared * self._engine.p**2)
             self._fits[shared] = fits
         return self._fits[shared]
+
+    def _settled(self, rows: IntArray, state: State | None) -> FloatArray | float:
+        """Return coefficients (p, C), or NaN where the sample has no fit.
+
+        Without a penalty the verification's fit has the last word wherever a kernel's fit fails or
+        lies near to separation, so that no verdict hangs on how a method rounds.
+        """
+        if self._reference.ridge > 0.0:
+            return np.nan if state is None else state.coefficients
+        design = self._engine.design
+        X = design.X[rows]
+        if state is None:
+            return fit_independent(
+                X,
+                design.y[rows],
+                task=design.task,
+                n_classes=design.n_classes,
+                ridge=0.0,
+                min_class=1,
+            ).coefficients
+        if design.task != "regression" and next_to_separated(X, state.contrasts):
+            return np.nan
+        return state.coefficients
 
     def share_meeting(self, aim: Aim, criterion: Criterion, size: int) -> float:
         """Return the share of uniform samples of a size that meet a criterion, in [0, 1].

@@ -241,7 +241,9 @@ class Finder:
         return self._orders[key]
 
     def _fit(self, rows: IntArray) -> Fit:
-        key = hashlib.sha256(np.sort(rows).tobytes()).digest()
+        # In a fixed order: how the rows were found must not matter, not even by rounding.
+        rows = np.sort(rows)
+        key = hashlib.sha256(rows.tobytes()).digest()
         if key not in self._fits:
             design = self._engine.design
             self._fits[key] = fit_independent(

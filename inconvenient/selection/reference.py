@@ -11,7 +11,7 @@ from inconvenient.errors import DesignError
 from inconvenient.selection.design import round_significant
 from inconvenient.selection.engine import Engine, State
 from inconvenient.selection.separation import is_separable
-from inconvenient.selection.verification import t_values
+from inconvenient.selection.verification import next_to_separated, t_values
 
 __all__ = ["ZERO", "Aim", "ReferenceModel", "aim_at", "fit_reference"]
 
@@ -72,7 +72,9 @@ def fit_reference(engine: Engine, *, ridge: float) -> ReferenceModel:
     rows = np.arange(engine.n, dtype=np.int64)
     state = engine.fit(rows)
     used, separable = 0.0, False
-    if state is None and design.task != "regression":
+    if design.task != "regression" and (
+        state is None or next_to_separated(design.X, state.contrasts)
+    ):
         separable = is_separable(design.X, design.y, n_classes=design.n_classes)
         used = ridge
         state = engine.fit(rows, ridge=ridge)

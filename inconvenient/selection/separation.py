@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from inconvenient.selection.softmax import newton
 
-__all__ = ["is_separable", "orthonormal_basis", "separates"]
+__all__ = ["is_separable", "orthonormal_basis", "separated_by_a_column", "separates"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -74,6 +74,37 @@ def is_separable(X: NDArray[Any], y: NDArray[Any], *, n_classes: int) -> bool:
         if fit.overlap or fit.separated:
             return fit.separated
         return separates(Z, codes, n_classes, fit.coefficients)
+
+
+def separated_by_a_column(X: Floats, codes: Codes, n_classes: int) -> bool:
+    """Say whether one column alone separates a class from the others, if only quasi-completely.
+
+    Parameters
+    ----------
+    X : ndarray of float64, shape (n, p)
+        Columns that vary, and an intercept.
+    codes : ndarray of int64, shape (n,)
+        Every class has rows.
+    n_classes : int
+
+    Notes
+    -----
+    That is so where no row of the class lies above (or below) any other row, as with a rare level
+    that a class lacks: the usual reason in small samples, and proved in O(n p).
+    """
+    low = np.empty((n_classes, X.shape[1]))
+    high = np.empty_like(low)
+    for k in range(n_classes):
+        own = X[codes == k]
+        low[k], high[k] = own.min(axis=0), own.max(axis=0)
+    varies = low.min(axis=0) < high.max(axis=0)
+    for k in range(n_classes):
+        others = np.arange(n_classes) != k
+        under = high[k] <= low[others].min(axis=0)
+        over = low[k] >= high[others].max(axis=0)
+        if ((under | over) & varies).any():
+            return True
+    return False
 
 
 def _differences(Z: Floats, codes: Codes, n_classes: int, row: Codes, other: Codes) -> Floats:

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-__all__ = ["Newton", "information", "margins", "newton", "probabilities"]
+__all__ = ["Newton", "information", "least_eigenvalue", "margins", "newton", "probabilities"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -34,12 +34,16 @@ class Newton:
     separated : bool
         Whether the coefficients at hand predict every row, which proves complete separation; not
         looked for under a penalty.
+    curvature : float
+        Least eigenvalue of the Hessian that the last step was made with: that of the mean loss,
+        penalty included, over directions of unit length. 0 unless converged.
     """
 
     coefficients: Floats
     converged: bool
     overlap: bool
     separated: bool
+    curvature: float
 
 
 def probabilities(eta: Floats) -> tuple[Floats, Floats]:
@@ -103,6 +107,12 @@ def information(Z: Floats, share: Floats, penalty: Floats) -> Floats:
         H[block, block] = Z.T @ (weight[:, None] * Z) / n
     H[np.diag_indices_from(H)] += np.tile(penalty, free)
     return H
+
+
+def least_eigenvalue(H: Floats) -> float:
+    """Return the least eigenvalue of a symmetric matrix."""
+    low = scipy.linalg.eigvalsh(H, subset_by_index=(0, 0), check_finite=False)
+    return float(low[0])
 
 
 def _solve(H: Floats, g: Floats) -> tuple[Floats, bool]:
@@ -171,12 +181,14 @@ def newton(
         return float(np.mean(log_total - own) + 0.5 * np.sum(C * C * penalty))
 
     overlap = converged = False
+    curvature = 0.0
     penalised = bool(np.any(penalty))
     eta = C @ Z.T
     share, log_total = probabilities(eta)
     for number in range(max_steps):
         g = (share[:-1] - member[:-1]) @ Z / n + penalty * C
-        step, definite = _solve(information(Z, share, penalty), g.ravel())
+        H = information(Z, share, penalty)
+        step, definite = _solve(H, g.ravel())
         step = -step.reshape(C.shape)
         move = step @ Z.T
         reach = float(np.max(np.maximum(move.max(axis=0), 0.0) - np.minimum(move.min(axis=0), 0.0)))
@@ -198,8 +210,9 @@ def newton(
         eta = C @ Z.T
         if definite and reach <= STEP_TOLERANCE:
             converged = True
+            curvature = least_eigenvalue(H)
             break
         if number >= 2 and not (overlap or penalised) and np.min(margins(eta, codes)) > 0.0:
-            return Newton(C, converged=False, overlap=False, separated=True)
+            return Newton(C, converged=False, overlap=False, separated=True, curvature=0.0)
         share, log_total = probabilities(eta)
-    return Newton(C, converged=converged, overlap=overlap, separated=False)
+    return Newton(C, converged, overlap, separated=False, curvature=curvature)

@@ -10,10 +10,23 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from inconvenient.selection.separation import is_separable, separates
-from inconvenient.selection.softmax import information, newton, probabilities
+from inconvenient.selection.separation import is_separable, separated_by_a_column, separates
+from inconvenient.selection.softmax import (
+    information,
+    least_eigenvalue,
+    newton,
+    probabilities,
+)
 
-__all__ = ["RANK_TOLERANCE", "Fit", "fit_independent", "is_separable", "t_values"]
+__all__ = [
+    "CURVATURE_TOLERANCE",
+    "RANK_TOLERANCE",
+    "Fit",
+    "fit_independent",
+    "is_separable",
+    "next_to_separated",
+    "t_values",
+]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -21,6 +34,12 @@ Codes = NDArray[np.int64]
 # A sample whose columns, centred and scaled to unit length, have a singular value under this share
 # of the largest one has lost rank: its coefficients would be right to fewer than nine digits.
 RANK_TOLERANCE = 1e-7
+
+# A fit with a direction of unit variance over the rows in which the mean log likelihood bends by
+# less than this is next to separated: there each row has a probability of 0 or 1 to some seven
+# digits, the standard error is 3,000 / sqrt(n) or more, and rounding decides whether and where
+# Newton's method stops. Counted as separation, so that the order of the rows decides nothing.
+CURVATURE_TOLERANCE = 1e-7
 
 # Rows that are centred and scaled at a time where no copy of all of them is needed.
 _BLOCK = 65_536
@@ -38,7 +57,8 @@ class Fit:
     status : str
         "ok", "small_class" (a class under ``min_class`` rows, or absent), "constant_column" (a
         column beside the intercept is constant), "rank_loss", or "separation" (no finite
-        maximum-likelihood fit, or none found). The first that holds, in this order.
+        maximum-likelihood fit, or one so near to it that its information has an eigenvalue under
+        1e-7 per row on an orthonormal basis). The first that holds, in this order.
     """
 
     coefficients: Floats
@@ -139,12 +159,16 @@ def _classify(
     p = X.shape[1]
     if ridge == 0.0:
         free = np.zeros(p)
+        if separated_by_a_column(X, codes, n_classes):
+            return np.full((n_classes - 1, p), np.nan), "separation"
         fit = newton(basis.Z, codes, n_classes, free)
         doubtful = not (fit.converged or fit.overlap or fit.separated)
         if fit.separated or (doubtful and separates(basis.Z, codes, n_classes, fit.coefficients)):
             return fit.coefficients, "separation"
         if not fit.converged:
             fit = newton(basis.Z, codes, n_classes, free, start=fit.coefficients, max_steps=200)
+        if fit.curvature < CURVATURE_TOLERANCE:
+            return fit.coefficients, "separation"
         contrasts: Floats = fit.coefficients @ basis.back.T
     else:
         intercept = bool(np.all(X[:, 0] == 1.0))
@@ -160,6 +184,38 @@ def _classify(
     if not fit.converged or not np.all(np.isfinite(contrasts)):
         return contrasts, "separation"
     return contrasts, "ok"
+
+
+def next_to_separated(X: Floats, contrasts: Floats) -> bool:
+    """Say whether a maximum-likelihood fit is too near to separation to count as one.
+
+    Parameters
+    ----------
+    X : ndarray of float64, shape (n, p)
+        Rows of the design; column 0 is the intercept.
+    contrasts : ndarray of float64, shape (K - 1, p)
+        Against a base class, from any method.
+
+    Returns
+    -------
+    bool
+        Whether :func:`fit_independent` says "separation" (or "rank_loss") though a fit exists.
+
+    Notes
+    -----
+    The information of a row has no eigenvalue under the least class probability over K: where
+    that is large enough in all rows, no matrix needs to be made; rank is then taken for granted,
+    as every method that gave the contrasts needs it.
+    """
+    with np.errstate(all="ignore"):
+        share, _ = probabilities(contrasts @ X.T)
+        if float(share.min()) > len(share) * CURVATURE_TOLERANCE:
+            return False
+        basis = _orthonormal(*_scaled(X))
+        if basis is None:
+            return True
+        H = information(basis.Z, share, np.zeros(X.shape[1]))
+        return not least_eigenvalue(H) >= CURVATURE_TOLERANCE
 
 
 def _constant(X: Floats) -> NDArray[np.bool_]:

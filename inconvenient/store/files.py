@@ -29,10 +29,10 @@ __all__ = [
     "write_frame",
 ]
 
-#: Rows of a row group: a reader of one row, or of those of one dataset, reads few others. Where a
-#: column holds bytes (2 kB a row), a group takes some 10 ms to read.
+#: Rows of a row group: a reader of one row, or of those of one dataset, reads few others. Bytes
+#: (2 kB a row) take some 10 us a row to read.
 _GROUP = 50_000
-_GROUP_WITH_BYTES = 4000
+_GROUP_WITH_BYTES = 1000
 
 #: What the names of files begin with that are being written.
 TEMPORARY = ".tmp-"

@@ -34,10 +34,10 @@ __all__ = ["ALGORITHM", "Store", "content_key", "library_versions"]
 ALGORITHM: dict[str, int] = {
     "split": 1,
     "reference": 4,
-    "shifts": 5,
+    "shifts": 6,
     "filter": 2,
     "evaluate": 1,
-    "collateral": 1,
+    "collateral": 2,
     "publish": 1,
     "seeds": 1,
     "report": 1,

@@ -9,7 +9,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from inconvenient.verify.fits import Family, fit, hessian_at
+from inconvenient.verify.fits import Family, fit, hessian_at, usable
 from inconvenient.verify.pool import Pool
 
 __all__ = ["Uniform", "draw_rows", "meets", "shared"]
@@ -102,7 +102,7 @@ class Uniform:
         key = shared(size)
         if key not in self._done:
             if self.family.n_classes and not self._hessian:
-                found = hessian_at(self.pool.X, self.pool.y, self.reference, self.family)
+                found = hessian_at(self.pool.X, self.reference, self.family)
                 self._hessian.append(found)
             self._done[key] = np.stack([self._fit(key, draw) for draw in range(self.samples)])
         return self._done[key]
@@ -112,22 +112,14 @@ class Uniform:
         at = draw_rows(everywhere, size, draw, seed=self.seed, name=self.name)
         X, y = self.pool.X[at], self.pool.y[at]
         none = np.full(self.family.reported(self.reference).shape, np.nan)
-        constant = (X[:, 1:].max(axis=0) == X[:, 1:].min(axis=0)).any()
-        if constant and not self.family.ridge:  # a penalty keeps the fit unique
-            return none
-        if not self.family.n_classes:
-            gram = X.T @ X
-            try:
-                factor = np.linalg.cholesky(gram)
-            except np.linalg.LinAlgError:
+        k = self.family.n_classes
+        if self.family.ridge:  # a penalty keeps the fit unique, but for the intercepts of classes
+            if k and np.bincount(y.astype(np.int64), minlength=k).min() == 0:
                 return none
-            # The part of a column outside those before it: without digits, no unique solution.
-            if (np.diag(factor) ** 2 <= 1e-11 * np.diag(gram)).any():
-                return none
-            return np.asarray(np.linalg.solve(gram, X.T @ y)[:, None])
-        present = np.bincount(y.astype(np.int64), minlength=self.family.n_classes)
-        if present.min() == 0:  # the intercept of a class without rows is free, and diverges
+        elif usable(X, y, n_classes=k, min_class=1):
             return none
+        if not k:
+            return np.asarray(fit(X, y, self.family)).T
         found = fit(X, y, self.family, start=self.reference, hessian=self._hessian[0])
         return none if found is None else self.family.reported(found)
 

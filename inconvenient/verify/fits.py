@@ -22,6 +22,12 @@ _STALE_STEP = 1e-10
 # A Hessian serves until steps fall by less than this factor.
 _FALL = 0.3
 _MAX_STEPS = 100
+# A direction of unit variance over the rows in which the mean log likelihood bends by less than
+# this: so near to separation that rounding would decide whether there is a fit.
+_CURVATURE = 1e-7
+# No step from zero moves a linear predictor further: whole steps of Newton's method may overshoot
+# to where all probabilities are 0 or 1 and nothing leads back.
+_LONGEST = 4.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -118,15 +124,84 @@ def fit(
     Returns
     -------
     float64 (c, p) or None
-        Contrasts; None where no finite solution was found.
+        Contrasts; None where there is no finite solution, or (without a penalty) one next to
+        separation: its information has an eigenvalue under 1e-7 a row on an orthonormal basis.
 
     Notes
     -----
-    Least squares: QR with one step of refinement. Classes: Newton's method with step halving; the
-    last step has a Hessian of its own, so that separation is never taken for convergence.
+    Least squares: QR with one step of refinement. Classes: Newton's method from ``start``, whose
+    last step has a Hessian of its own; where it does not arrive, once more from zero by short
+    steps.
     """
     if not family.n_classes:
         return _least_squares(X, y, family.ridge)
+    if family.ridge:
+        return _quick(X, y, family, start, hessian)
+    if _one_column_separates(X, y.astype(np.int64), family.n_classes):
+        return None
+    found = _quick(X, y, family, start, hessian)
+    Q, R = scipy.linalg.qr(X, mode="economic", check_finite=False)
+    Z = Q * np.sqrt(len(X))
+    if found is None:
+        inner = _careful(Z, y, family)
+        if inner is None:
+            return None
+        back = scipy.linalg.solve_triangular(R, inner.T, check_finite=False)
+        found = np.asarray(back.T) * np.sqrt(len(X))
+    low = scipy.linalg.eigvalsh(information(Z, _shares(found @ X.T), family), check_finite=False)
+    return found if low[0] >= _CURVATURE else None
+
+
+def _shares(eta: Floats) -> Floats:
+    """Return the probabilities of the free classes, float64 (c, n)."""
+    top = np.maximum(eta.max(axis=0), 0.0)
+    share = np.exp(eta - top)
+    return np.asarray(share / (share.sum(axis=0) + np.exp(-top)))
+
+
+def _one_column_separates(X: Floats, codes: Ints, k: int) -> bool:
+    """Tell whether in some column no row of a class lies above, or below, a row of another."""
+    for own in range(k):
+        inside, outside = X[codes == own, 1:], X[codes != own, 1:]
+        below = inside.max(axis=0) <= outside.min(axis=0)
+        above = inside.min(axis=0) >= outside.max(axis=0)
+        if (below | above).any():
+            return True
+    return False
+
+
+def _careful(Z: Floats, y: Floats, family: Family) -> Floats | None:
+    """Fit by short steps from zero, each with a Hessian of its own, on an orthonormal basis."""
+    n = len(Z)
+    codes = y.astype(np.int64)
+    member = np.stack([codes == k for k in family.free]).astype(np.float64)
+    C = np.zeros((len(family.free), Z.shape[1]))
+    value, share = _loss(C @ Z.T, member, C, family)
+    for _ in range(3 * _MAX_STEPS):
+        factor = _factor(information(Z, share, family))
+        if factor is None or _apart(C @ Z.T, codes, family):
+            return None
+        gradient = ((share - member) @ Z / n).ravel()
+        step = -scipy.linalg.cho_solve(factor, gradient, check_finite=False).reshape(C.shape)
+        reach = float(np.ptp(np.vstack([step @ Z.T, np.zeros(n)]), axis=0).max())
+        if reach <= _STEP:
+            return C + step
+        length = min(1.0, _LONGEST / reach)
+        slope = float(gradient @ step.ravel())
+        for _halving in range(40):
+            trial = C + length * step
+            after, trial_share = _loss(trial @ Z.T, member, trial, family)
+            if after <= value + 1e-4 * length * slope + 1e-15 * abs(value):
+                break
+            length *= 0.5
+        C, value, share = trial, after, trial_share
+    return None
+
+
+def _quick(
+    X: Floats, y: Floats, family: Family, start: Floats | None, hessian: Floats | None
+) -> Floats | None:
+    """Fit by Newton's method from ``start``; None where it does not arrive, for any reason."""
     n, p = X.shape
     codes = y.astype(np.int64)
     member = np.stack([codes == k for k in family.free]).astype(np.float64)
@@ -228,11 +303,9 @@ def _factor(H: Floats) -> tuple[Floats, bool] | None:
     return factor
 
 
-def hessian_at(X: Floats, y: Floats, contrasts: Floats, family: Family) -> Floats:
+def hessian_at(X: Floats, contrasts: Floats, family: Family) -> Floats:
     """Return the Hessian of the mean loss with its penalty at given contrasts."""
-    member = np.stack([y.astype(np.int64) == k for k in family.free]).astype(np.float64)
-    share = _loss(contrasts @ X.T, member, contrasts, family)[1]
-    return information(X, share, family)
+    return information(X, _shares(contrasts @ X.T), family)
 
 
 def t_values(X: Floats, y: Floats, contrasts: Floats, family: Family) -> Floats:
@@ -251,7 +324,7 @@ def t_values(X: Floats, y: Floats, contrasts: Floats, family: Family) -> Floats:
         residual = y - X @ contrasts[0]
         variance = (inverse * inverse).sum(axis=1) * float(residual @ residual) / (n - p)
         return np.asarray(B / np.sqrt(variance)[:, None])
-    V = scipy.linalg.inv(hessian_at(X, y, contrasts, family), check_finite=False) / n
+    V = scipy.linalg.inv(hessian_at(X, contrasts, family), check_finite=False) / n
     c = len(family.free)
     of_column = np.einsum("ajbj->jab", V.reshape(c, p, c, p))
     T = np.ones((1, 1)) if c == 1 else _sum_to_zero(family.n_classes)
