@@ -264,7 +264,7 @@ _WHY = {
     "rank_loss": "the selected rows leave the coefficients undetermined (rank loss)",
     "constant_column": "a column no longer varies on the selected rows",
     "small_class": "a class keeps under five rows on the selected rows",
-    "separation": "the classes are separable on the selected rows, so no finite fit exists",
+    "separation": "the classes are separable on the selected rows, or nearly: no sound fit exists",
     "close_call": "it is met only within 1e-6 of its threshold",
     "not_confirmed": "the independent fit does not confirm it",
 }

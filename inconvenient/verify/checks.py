@@ -44,7 +44,7 @@ TOLERANCES: dict[str, Tolerance] = {
     "smd_mean": Tolerance(1e-9, 1.0, "means of columns rounded to 10 digits"),
     "smd_max": Tolerance(1e-9, 1.0, "means of columns rounded to 10 digits"),
     "p_uniform": Tolerance(0.0, 1.0, "a count; samples within 1e-7 of a bound may go either way"),
-    "collateral": Tolerance(1e-6, 1e-3, "iterative penalised fits, stopped at a gradient of 1e-8"),
+    "collateral": Tolerance(1e-6, 1e-3, "iterative penalised fits, stopped at a gradient of 1e-11"),
     "collateral_control": Tolerance(1e-6, 1e-3, "mean of the above over the control samples"),
     "score": Tolerance(1e-9, 1.0, "the same libraries; sums may be in another order"),
 }
