@@ -13,6 +13,8 @@ if TYPE_CHECKING:
         NotAvailableError,
         UnmetError,
     )
+    from inconvenient.evaluation.compare import Comparison, compare
+    from inconvenient.evaluation.evaluate import evaluate
     from inconvenient.selection.audit import Audit, audit
     from inconvenient.selection.sampler import ConvenienceSampler
     from inconvenient.selection.select import Selection, select, trajectory
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Audit",
+    "Comparison",
     "ConvenienceSampler",
     "Dataset",
     "InconvenientError",
@@ -33,6 +36,8 @@ __all__ = [
     "__version__",
     "add_dataset",
     "audit",
+    "compare",
+    "evaluate",
     "list_datasets",
     "list_shifts",
     "load_dataset",
@@ -53,6 +58,9 @@ _HOME = {
     "InputError": "inconvenient.errors",
     "NotAvailableError": "inconvenient.errors",
     "UnmetError": "inconvenient.errors",
+    "Comparison": "inconvenient.evaluation.compare",
+    "compare": "inconvenient.evaluation.compare",
+    "evaluate": "inconvenient.evaluation.evaluate",
     "ConvenienceSampler": "inconvenient.selection.sampler",
     "Audit": "inconvenient.selection.audit",
     "audit": "inconvenient.selection.audit",

@@ -8,7 +8,7 @@ import pytest
 from report_material import hand_frames
 
 from inconvenient.config import load_params
-from inconvenient.report.bootstrap import RESAMPLES, Bootstrap
+from inconvenient.data.bootstrap import RESAMPLES, Bootstrap
 from inconvenient.report.material import join
 
 VALUES = pd.Series({"a": 0.0, "b": 1.0, "c": 2.0, "d": 2.0})

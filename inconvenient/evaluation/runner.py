@@ -29,6 +29,7 @@ __all__ = [
     "assemble_tuned",
     "default_units",
     "score_units",
+    "tune_units",
     "tuned_units",
 ]
 
@@ -107,6 +108,8 @@ def score_units(
     *,
     stage: str,
     seed: int,
+    batch_size: int | None = None,
+    identity: Mapping[str, Any] | None = None,
 ) -> list[Unit]:
     """Return units that score models with their default settings on all training sets of plans.
 
@@ -120,11 +123,15 @@ def score_units(
     stage : str
     seed : int
         Of the models.
+    batch_size : int, optional
+        Training sets of a unit, at most; 32 by default.
+    identity : mapping, optional
+        JSON-able facts that tell a model from others of its name; they enter the keys.
 
     Returns
     -------
     list of Unit
-        A unit is one model on up to 32 training sets of one dataset and role, and returns one row
+        A unit is one model on some training sets of one dataset and role, and returns one row
         per training set; a failure is a row, too. A dataset's units stand together, so that a
         process loads it once; the datasets with most work come first.
 
@@ -148,7 +155,9 @@ def score_units(
         for model in models:
             common = _common(dataset, plan, tests[name], model, seed)
             setting, parts = model.default(dataset.task), common.key_parts()
-            for batch in _batches(plan):
+            if identity is not None:
+                parts["identity"] = identity
+            for batch in _batches(plan, batch_size or BATCH):
                 key = _key(stage, batch, parts, what="default", setting=setting)
                 units.append(Unit(key, _score, (common, batch, setting), name))
         sized.append((_work(dataset, plan), units))
@@ -162,11 +171,11 @@ def _common(
     return _Scoring(plan.name, dataset.hash, plan.pool, np.sort(test), plan.seed, model, seed)
 
 
-def _batches(plan: Plan) -> list[tuple[TrainingSet, ...]]:
+def _batches(plan: Plan, size: int) -> list[tuple[TrainingSet, ...]]:
     controls = [item for drawn in plan.controls.values() for item in drawn]
     batches: list[tuple[TrainingSet, ...]] = []
     for items in ([plan.full], controls, list(plan.samples.values())):
-        batches += [tuple(items[i : i + BATCH]) for i in range(0, len(items), BATCH)]
+        batches += [tuple(items[i : i + size]) for i in range(0, len(items), size)]
     return batches
 
 
@@ -259,19 +268,52 @@ def tuned_units(
     drawn = drawn_shifts(shifts, tuning, seed=params.evaluate.seed)
     if drawn.empty:
         return []
-    require_module("optuna", needed_by="tuning")
     models = [get_baseline(name) for name in params.evaluate.baselines]
+    todo = plans(splits, drawn, controls=params.evaluate.controls, seed=params.shifts.seed)
+    tests = {name: split.report for name, split in splits.items()}
+    seed = params.evaluate.seed
+    return tune_units(datasets, todo, tests, models, trials=tuning.trials, seed=seed)
+
+
+def tune_units(
+    datasets: Datasets,
+    todo: Mapping[str, Plan],
+    tests: Mapping[str, NDArray[np.int64]],
+    models: Sequence[Baseline],
+    *,
+    trials: int,
+    seed: int,
+) -> list[Unit]:
+    """Return units that tune models on the training sets of plans, and score them.
+
+    Parameters
+    ----------
+    datasets, todo, tests, models, seed
+        As in :func:`score_units`.
+    trials : int
+        Settings to try per training set; at least 1.
+
+    Returns
+    -------
+    list of Unit
+        A unit is one model on the full pool, on the control samples of one size (tuned on the
+        first), or on one convenience sample; those with most work come first.
+
+    Raises
+    ------
+    MissingDependencyError
+        If Optuna or a model's library is not installed.
+    """
+    require_module("optuna", needed_by="tuning")
     for model in models:
         require(model)
-    todo = plans(splits, drawn, controls=params.evaluate.controls, seed=params.shifts.seed)
-    trials = tuning.trials
     sized: list[tuple[int, Unit]] = []
     for name, plan in todo.items():
         dataset = datasets[name]
         batches = [(plan.full,), *plan.controls.values()]
         batches += [(sample,) for sample in plan.samples.values()]
         for model in models:
-            common = _common(dataset, plan, splits[name].report, model, params.evaluate.seed)
+            common = _common(dataset, plan, tests[name], model, seed)
             parts = common.key_parts("optuna")
             for batch in batches:
                 key = _key("evaluate", batch, parts, what="tuned", trials=trials)

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from inconvenient.config import Params
+from inconvenient.data.bootstrap import Bootstrap
 from inconvenient.errors import InputError
-from inconvenient.report.bootstrap import Bootstrap
 
 __all__ = [
     "FRAMES",

@@ -20,7 +20,7 @@ from inconvenient.config import PROFILES, checkouts, user_folder
 from inconvenient.errors import InputError, NotAvailableError
 from inconvenient.shifts.records import Shift, shift_from_row
 
-__all__ = ["list_shifts", "load_shift", "profile_folder"]
+__all__ = ["list_shifts", "load_shift", "open_table", "profile_folder"]
 
 _SHIFTS = Path("publish") / "shifts.parquet"
 _SPLIT = Path("split") / "split.parquet"
@@ -105,7 +105,7 @@ def list_shifts(
         minimum fraction.
     """
     path = profile_folder(profile) / _SHIFTS
-    with _open(path) as file:
+    with open_table(path) as file:
         wanted = [name for name in file.schema_arrow.names if name != "rows"]
         frame: pd.DataFrame = file.read(columns=wanted).to_pandas()
     if dataset is not None and dataset not in set(frame["dataset"]):
@@ -152,7 +152,7 @@ def load_shift(shift_id: str, profile: str | None = None) -> Shift:
 
 
 @contextlib.contextmanager
-def _open(path: Path) -> Iterator[pq.ParquetFile]:
+def open_table(path: Path) -> Iterator[pq.ParquetFile]:
     """Open a table, and turn what a damaged one raises into NotAvailableError."""
     try:
         # For `read_table` imports pyarrow.dataset, which costs more than the listing.
@@ -168,7 +168,7 @@ def _row(path: Path, shift_id: str) -> dict[str, Any]:
     """Read one row of the table of shifts, and only the row group that may hold it."""
     if not isinstance(shift_id, str):
         raise InputError(f"a shift id is a string, got {shift_id!r}; see list_shifts()")
-    with _open(path) as file:
+    with open_table(path) as file:
         group = _group(file, shift_id)
         if group is not None:
             table = file.read_row_group(group)
@@ -212,7 +212,7 @@ def _halves(path: Path, dataset: str) -> dict[str, npt.NDArray[np.int64]]:
 
 @functools.lru_cache(maxsize=256)
 def _parts(path: Path, _changed: tuple[int, int], dataset: str) -> dict[str, npt.NDArray[np.int64]]:
-    with _open(path) as file:
+    with open_table(path) as file:
         at = file.schema_arrow.names.index("dataset")
         groups = []
         for group in range(file.num_row_groups):

@@ -1,0 +1,328 @@
+"""Any model scored on published shifts, one row per shift."""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+import tempfile
+import warnings
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from inconvenient.baselines import BASELINES, Baseline, get_baseline, require
+from inconvenient.errors import InputError, NotAvailableError
+from inconvenient.evaluation.estimators import OwnModel, bound, own_model
+from inconvenient.evaluation.plan import Plan, plans
+from inconvenient.evaluation.runner import score_units, tune_units
+from inconvenient.evaluation.tables import score_table
+from inconvenient.shifts import list_shifts
+from inconvenient.shifts.published import Published, read_published
+from inconvenient.store import Store, Unit, run_units, worker_count
+
+if TYPE_CHECKING:
+    from inconvenient.data import Dataset
+
+__all__ = ["evaluate", "matching", "summarise", "tasks_of"]
+
+_TASKS = ("regression", "binary", "multiclass")
+_FACTS = ("shift_id", "dataset", "task", "operation", "importance_bin", "min_fraction")
+_SCORES = ("score_id", "score_control", "control_sd", "score_ood")
+
+
+def evaluate(
+    estimator: Any,
+    shifts: Any = None,
+    *,
+    trials: int = 0,
+    seed: int = 0,
+    workers: int | None = None,
+    controls: int = 10,
+    time_limit: float | None = None,
+    memory_limit: float | None = None,
+    cluster: str | None = None,
+    store: Store | None = None,
+    profile: str | None = None,
+) -> pd.DataFrame:
+    """Score a model on published shifts.
+
+    Parameters
+    ----------
+    estimator : object, class, function or str
+        - An estimator with ``fit(X, y)`` and ``predict``, ``predict_proba`` or
+          ``decision_function``, as in scikit-learn. It is cloned for each fit (copied, if it has
+          no ``get_params``) and never fitted itself.
+        - A class, constructed without arguments for each fit.
+        - A function ``f(X_train, y_train, X_test)`` that returns values for regression; for
+          classification a matrix of scores or a DataFrame with the classes as columns, or labels.
+        - The name of a baseline, such as "catboost".
+    shifts : str, list of str, DataFrame, optional
+        Ids, patterns such as "email_spam/*/flip/*", or rows of :func:`inconvenient.list_shifts`;
+        by default all published shifts whose datasets are on this machine. Of patterns, and by
+        default, those of the tasks that an estimator is for, as far as scikit-learn's tags say.
+    trials : int
+        Of a baseline: settings tried per training sample by the paper's protocol (it took 20); 0
+        for the default setting.
+    seed : int
+        Given to every ``random_state`` that is None, and to the global generators of ``random``,
+        NumPy and PyTorch before each fit and predict.
+    workers : int, optional
+        Processes; the cores, or ``$INCONVENIENT_WORKERS``, by default. The result is the same.
+    controls : int
+        Uniform samples per size, 10 in published scores.
+    time_limit, memory_limit : float, optional
+        Seconds and megabytes that may be spent on one training sample; more ends that one alone.
+    cluster : str, optional
+        Address of a Dask scheduler, such as "tcp://host:8786", whose workers do the work.
+    store : Store, optional
+        Where finished work is kept, so that a stopped run goes on where it was.
+    profile : str, optional
+        "full" if that is present, else "quick".
+
+    Returns
+    -------
+    DataFrame
+        One row per shift, sorted by ``shift_id``: ``model``, ``dataset``, ``task``,
+        ``operation``, ``importance_bin``, ``min_fraction``; ``status``, "ok" or the last line of
+        the first failure; ``score_id``, ``score_control``, ``control_sd``, ``score_ood`` (R2 or
+        AUC on the report half, NaN after a failure); ``degradation`` (ID minus OOD),
+        ``price_of_size`` (ID minus control) and ``price_of_bias`` (control minus OOD).
+
+    Raises
+    ------
+    InputError
+        If there is no such shift or baseline, or the estimator is none.
+    NotAvailableError
+        If shifts or datasets are not on this machine.
+    MissingDependencyError
+        If the library or the weights of a baseline are absent.
+
+    Notes
+    -----
+    ``X`` are the raw columns, and ``y`` labels or values as the table holds them, as in
+    ``Shift.train()``, but in the order of the table and numbered from 0: neither the order of
+    selection nor row ids tell what a sample lacks. If ``fit`` (or the function) has a parameter
+    ``context``, it is given the :class:`~inconvenient.shifts.Context` of the dataset, which says
+    nothing of the shift.
+
+    Of a classifier the score of each class is taken from ``predict_proba``, else
+    ``decision_function``, else from the predicted labels as 1 and 0; columns are told by
+    ``classes_``, a class without one has 0, and rows are not renormalised.
+
+    Training on the full pool and on the controls happens once per dataset and size. Finished work
+    is stored under a key of rows, data, model (its source, what that imports, parameters), seed
+    and library versions; of a model without a source file nothing is kept between runs.
+    """
+    model = _resolved(estimator, trials)
+    if controls < 1:
+        raise InputError(f"controls must be at least 1, got {controls}; published scores have 10")
+    published, datasets = _chosen(shifts, tasks_of(model), profile)
+    todo = plans(published.splits, published.shifts, controls=controls, seed=published.draws_seed)
+    limited = time_limit is not None or memory_limit is not None
+    if trials:
+        units = _tuning(model, datasets, published, todo, trials=trials, seed=seed)
+    else:
+        units = _scoring(model, datasets, published, todo, seed=seed, single=limited)
+    with ExitStack() as stack:
+        if isinstance(model, OwnModel) and model.identity is None:
+            warnings.warn(
+                f"{model.unknown}: the scores of {model.name} are not stored between runs; "
+                "define it in a file to keep them",
+                stacklevel=2,
+            )
+            store = Store(stack.enter_context(tempfile.TemporaryDirectory()))
+        frames = run_units(
+            units,
+            store=store or Store(),
+            workers=worker_count(workers),
+            label=f"evaluate {model.name}",
+        )
+    scores = score_table(todo, published.shifts, [model.name], frames)
+    return _result(published.shifts, scores)
+
+
+def tasks_of(model: Any) -> tuple[str, ...]:
+    """Return the tasks that a model is for: those that scikit-learn's tags name, else all."""
+    if isinstance(model, str | Baseline):
+        return _TASKS
+    return (model if isinstance(model, OwnModel) else own_model(model)).tasks
+
+
+def _resolved(estimator: Any, trials: int) -> Baseline | OwnModel:
+    if isinstance(estimator, str):
+        baseline = get_baseline(estimator)
+        require(baseline)
+        return baseline
+    if trials:
+        raise InputError(
+            f"trials are for baselines ({', '.join(sorted(BASELINES))}), got {trials} for an "
+            "estimator; let it search by itself, as scikit-learn's GridSearchCV does"
+        )
+    return own_model(estimator)
+
+
+def _chosen(
+    shifts: Any, tasks: Sequence[str], profile: str | None
+) -> tuple[Published, dict[str, Dataset]]:
+    """Return the shifts to score and their datasets; by default, those that are here."""
+    if isinstance(shifts, pd.DataFrame):
+        ids = [str(name) for name in shifts["shift_id"]]
+        matching(list_shifts(profile=profile), ids)
+    else:
+        known = list_shifts(profile=profile)
+        given = [shifts] if isinstance(shifts, str) else shifts
+        rows = known if given is None else matching(known, [_id(item) for item in given])
+        exact = set() if given is None else {_id(item) for item in given}
+        rows = rows[rows["task"].isin(tasks) | rows["shift_id"].isin(exact)]
+        ids = rows["shift_id"].tolist()
+    if not ids:
+        raise InputError(f"shifts of {' or '.join(tasks)} were needed to score on, got none")
+    published = read_published(ids, profile)
+    datasets = _datasets(published.shifts, all_needed=shifts is not None)
+    here = published.shifts["dataset"].isin(datasets)
+    return Published(published.shifts[here], published.splits, published.draws_seed), datasets
+
+
+def _id(item: Any) -> str:
+    return str(getattr(item, "shift_id", item))
+
+
+def matching(shifts: pd.DataFrame, patterns: Sequence[str]) -> pd.DataFrame:
+    """Return the shifts that ids or patterns name.
+
+    Parameters
+    ----------
+    shifts : DataFrame
+        With column ``shift_id``.
+    patterns : sequence of str
+        Ids, or with ``*`` and ``?`` as in a shell.
+
+    Raises
+    ------
+    InputError
+        If one names no shift.
+    """
+    ids = shifts["shift_id"].tolist()
+    known, wanted = set(ids), set()
+    for pattern in patterns:
+        found = {pattern} if pattern in known else set(fnmatch.filter(ids, pattern))
+        if not found:
+            near = difflib.get_close_matches(pattern, ids, n=3, cutoff=0.3)
+            hint = f"closest are {', '.join(near)}" if near else "see list_shifts()"
+            raise InputError(f"no published shift matches {pattern!r}; {hint}")
+        wanted |= found
+    return shifts[shifts["shift_id"].isin(wanted)]
+
+
+def _datasets(shifts: pd.DataFrame, *, all_needed: bool) -> dict[str, Dataset]:
+    from inconvenient.data import load_dataset
+
+    found: dict[str, Dataset] = {}
+    absent: NotAvailableError | None = None
+    for name, digest in shifts.groupby("dataset", sort=True)["data_hash"].first().items():
+        try:
+            dataset = load_dataset(str(name))
+        except NotAvailableError as error:
+            if all_needed:
+                raise
+            absent = error
+            continue
+        if dataset.hash != digest:
+            raise InputError(
+                f"the shifts were made of dataset {name} with hash {digest[:12]}..., the one here "
+                f"has {dataset.hash[:12]}...; fetch data and shifts of the same version"
+            )
+        found[str(name)] = dataset
+    if not found and absent is not None:
+        raise absent
+    return found
+
+
+def _scoring(
+    model: Baseline | OwnModel,
+    datasets: dict[str, Dataset],
+    published: Published,
+    todo: dict[str, Plan],
+    *,
+    seed: int,
+    single: bool,
+) -> list[Unit]:
+    """Return units, each of one training set where one may fail in a way of its own."""
+    tests = {name: split.report for name, split in published.splits.items()}
+    if isinstance(model, Baseline):
+        size = 1 if single else None
+        return score_units(
+            datasets, todo, tests, [model], stage="evaluate", seed=seed, batch_size=size
+        )
+    units: list[Unit] = []
+    for name in sorted(todo, key=lambda name: -todo[name].full.size * len(todo[name].samples)):
+        units += score_units(
+            datasets,
+            {name: todo[name]},
+            tests,
+            [bound(model, datasets[name])],
+            stage="evaluate",
+            seed=seed,
+            batch_size=1,
+            identity=model.identity,
+        )
+    return units
+
+
+def _tuning(
+    model: Baseline | OwnModel,
+    datasets: dict[str, Dataset],
+    published: Published,
+    todo: dict[str, Plan],
+    *,
+    trials: int,
+    seed: int,
+) -> list[Unit]:
+    assert isinstance(model, Baseline)
+    tests = {name: split.report for name, split in published.splits.items()}
+    return tune_units(datasets, todo, tests, [model], trials=trials, seed=seed)
+
+
+def _result(shifts: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
+    out = shifts.sort_values("shift_id", ignore_index=True)[list(_FACTS)]
+    own = scores.set_index("shift_id").loc[out["shift_id"]].reset_index(drop=True)
+    out.insert(0, "model", own["baseline"])
+    out[["status", *_SCORES]] = own[["status", *_SCORES]]
+    out["degradation"] = out["score_id"] - out["score_ood"]
+    out["price_of_size"] = out["score_id"] - out["score_control"]
+    out["price_of_bias"] = out["score_control"] - out["score_ood"]
+    return out
+
+
+def summarise(result: pd.DataFrame) -> pd.DataFrame:
+    """Return what a result comes to per model and task.
+
+    Parameters
+    ----------
+    result : DataFrame
+        Of :func:`evaluate`, of one model or several under one another.
+
+    Returns
+    -------
+    DataFrame
+        ``model``, ``task``, ``datasets``, ``shifts``, ``failed``; over the shifts that did not
+        fail, ``mean`` and ``median`` of ID, control, OOD and degradation.
+    """
+    parts = {"id": "score_id", "control": "score_control", "ood": "score_ood"}
+    parts["degradation"] = "degradation"
+    rows = []
+    for (model, task), own in result.groupby(["model", "task"], sort=False):
+        sound = own[own["status"] == "ok"]
+        row: dict[str, Any] = {"model": model, "task": task, "datasets": own["dataset"].nunique()}
+        row |= {"shifts": len(own), "failed": len(own) - len(sound)}
+        for name, column in parts.items():
+            values = sound[column].to_numpy()
+            row[f"{name}_mean"] = float(values.mean()) if values.size else float("nan")
+            row[f"{name}_median"] = float(np.median(values)) if values.size else float("nan")
+        rows.append(row)
+    order = {task: k for k, task in enumerate(_TASKS)}
+    table = pd.DataFrame(rows)
+    return table.sort_values("task", key=lambda c: c.map(order), kind="stable", ignore_index=True)
