@@ -24,6 +24,7 @@ __all__ = [
     "SeedsParams",
     "ShiftsParams",
     "SplitParams",
+    "StudyParams",
     "TuningParams",
     "as_json",
     "as_record",
@@ -110,6 +111,18 @@ class SeedsParams:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class StudyParams:
+    """Block ``study``: the tuned study, on shifts of the full profile."""
+
+    seed: int
+    datasets_per_task: int
+    max_pool: int
+    shifts_per_dataset: int
+    trials: int
+    baselines: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class GridParams:
     """The grid of candidate shifts of one profile."""
 
@@ -148,6 +161,7 @@ class Params:
     evaluate: EvaluateParams
     collateral: CollateralParams
     seeds: SeedsParams
+    study: StudyParams
     report: ReportParams
     profiles: dict[str, ProfileParams]
 

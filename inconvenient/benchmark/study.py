@@ -1,0 +1,88 @@
+"""The tuned study: which datasets and shifts baselines are tuned on, drawn before any result."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from inconvenient.config import StudyParams
+from inconvenient.errors import InputError
+from inconvenient.evaluation.plan import draw_shifts
+
+__all__ = ["study_order", "study_shifts"]
+
+
+def study_shifts(
+    published: pd.DataFrame,
+    datasets: pd.DataFrame,
+    pool_rows: Mapping[str, int],
+    study: StudyParams,
+) -> pd.DataFrame:
+    """Draw the shifts of the study.
+
+    Parameters
+    ----------
+    published : DataFrame
+        Published shifts: ``shift_id``, ``dataset``, ``task``, ``operation``, ``rows_hash`` and
+        ``retained``.
+    datasets : DataFrame
+        Columns ``name`` and ``family``.
+    pool_rows : mapping of str to int
+        Size of each pool.
+    study : StudyParams
+
+    Returns
+    -------
+    DataFrame
+        Rows of ``published``, sorted by ``shift_id``.
+
+    Raises
+    ------
+    InputError
+        If a task has too few datasets.
+
+    Notes
+    -----
+    Eligible are datasets with a pool of at most ``max_pool`` rows and, among their retained shifts,
+    ``shifts_per_dataset`` distinct row sets and two operations. Per task they come in random order;
+    of a family the first one counts; the first ``datasets_per_task`` are taken. No score enters but
+    by ``retained``, which is decided on the filter half, while the study reports the other half.
+    """
+    retained = published[published["retained"]]
+    family = dict(zip(datasets["name"], datasets["family"], strict=True))
+    rng = np.random.default_rng(study.seed)
+    chosen: list[str] = []
+    for task, own in retained.groupby("task", sort=True):
+        per = own.groupby("dataset").agg({"rows_hash": "nunique", "operation": "nunique"})
+        enough = (per["rows_hash"] >= study.shifts_per_dataset) & (per["operation"] >= 2)
+        names = [n for n in sorted(per.index[enough]) if pool_rows[n] <= study.max_pool]
+        taken: list[str] = []
+        families: set[str] = set()
+        for i in rng.permutation(len(names)):
+            own_family = family[names[i]] or names[i]
+            if own_family not in families and len(taken) < study.datasets_per_task:
+                families.add(own_family)
+                taken.append(names[i])
+        if len(taken) < study.datasets_per_task:
+            raise InputError(
+                f"the study needs {study.datasets_per_task} datasets of task {task} with pools of "
+                f"at most {study.max_pool} rows and {study.shifts_per_dataset} retained shifts of "
+                f"two operations, found {len(taken)}; lower a number in params.yaml, block study"
+            )
+        chosen += taken
+    own = retained[retained["dataset"].isin(chosen)]
+    ids = draw_shifts(own, per_dataset=study.shifts_per_dataset, seed=study.seed)
+    return own[own["shift_id"].isin(ids)].sort_values("shift_id", ignore_index=True)
+
+
+def study_order(shifts: pd.DataFrame) -> list[list[str]]:
+    """Return the datasets of the study in groups of one per task, to be done one after another.
+
+    So that an unfinished study holds the tasks in equal parts.
+    """
+    by_task = shifts.groupby("task", sort=True)["dataset"]
+    columns = [sorted(set(names)) for _, names in by_task]
+    return [[n for n in group if n is not None] for group in itertools.zip_longest(*columns)]
