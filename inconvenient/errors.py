@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 __all__ = [
+    "ClusterError",
     "ConfigError",
     "DesignError",
     "InconvenientError",
@@ -13,6 +14,7 @@ __all__ = [
     "NotAvailableError",
     "SplitError",
     "StoreError",
+    "UnitError",
     "UnmetError",
 ]
 
@@ -47,6 +49,14 @@ class MissingDependencyError(InconvenientError, ImportError):
 
 class StoreError(InconvenientError, OSError):
     """The record store or an output folder cannot be written."""
+
+
+class UnitError(InconvenientError, RuntimeError):
+    """Units of work that raised an error or were ended; the records of all others are kept."""
+
+
+class ClusterError(InconvenientError, ConnectionError):
+    """A cluster that cannot be reached, was lost, or has other packages than this process."""
 
 
 class UnmetError(InconvenientError, RuntimeError):

@@ -10,11 +10,13 @@ from inconvenient.store.files import (
     write_folder,
     write_frame,
 )
+from inconvenient.store.limits import Limits
 from inconvenient.store.records import ALGORITHM, Store, content_key, library_versions
 from inconvenient.store.units import Unit, run_units, worker_count
 
 __all__ = [
     "ALGORITHM",
+    "Limits",
     "Store",
     "Unit",
     "canonical_json",

@@ -23,6 +23,7 @@ __all__ = [
     "frame_bytes",
     "pack_frames",
     "read_frame",
+    "store_error",
     "unpack_frames",
     "write_atomic",
     "write_folder",
@@ -38,6 +39,8 @@ _GROUP_WITH_BYTES = 1000
 TEMPORARY = ".tmp-"
 
 _WAYS_OUT = {
+    errno.EFBIG: "files may not grow so large here; raise the limit (ulimit -f) and run again, "
+    "what is finished is kept",
     errno.ENOSPC: "the disk is full; free some space and run again, what is finished is kept",
     errno.EDQUOT: "the quota is used up; free some space and run again, what is finished is kept",
     errno.EACCES: "there is no permission to write; choose a folder that can be written",
@@ -46,7 +49,8 @@ _WAYS_OUT = {
 }
 
 
-def _store_error(path: Path, error: OSError) -> StoreError:
+def store_error(path: Path, error: OSError) -> StoreError:
+    """Return the error that says what could not be written, why, and the way out."""
     way_out = _WAYS_OUT.get(
         error.errno or 0, f"{error.strerror}; choose a folder that can be written"
     )
@@ -81,7 +85,7 @@ def write_atomic(path: str | Path, value: bytes) -> None:
         os.replace(temporary, path)
         temporary = None
     except OSError as error:
-        raise _store_error(path, error) from error
+        raise store_error(path, error) from error
     finally:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)
@@ -117,7 +121,7 @@ def write_folder(path: str | Path, files: Mapping[str, bytes]) -> None:
     except StoreError:
         raise
     except OSError as error:
-        raise _store_error(path, error) from error
+        raise store_error(path, error) from error
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
         shutil.rmtree(stale, ignore_errors=True)

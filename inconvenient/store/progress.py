@@ -70,8 +70,20 @@ class Progress:
             text = f"{self._text()}: {count} of {self._total} done in {minutes:.0f} min"
             print(text, file=sys.stderr, flush=True)
 
-    def _text(self) -> str:
+    def say(self, text: str) -> None:
+        """Print a line of its own."""
+        line = f"{self._label}: {text}"
+        if self._bar is not None:
+            self._bar.console.print(line, markup=False, highlight=False)
+        else:
+            print(line, file=sys.stderr, flush=True)
+
+    def at_work(self) -> str:
+        """Return the names of the units at work."""
         # Units begin in order, so the first that are not done are those at work.
         names = list(dict.fromkeys(list(self._waiting.values())[: self._workers]))
-        at_work = ", ".join(name for name in names if name)
+        return ", ".join(name for name in names if name)
+
+    def _text(self) -> str:
+        at_work = self.at_work()
         return f"{self._label} ({at_work})" if at_work else self._label

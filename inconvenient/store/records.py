@@ -8,7 +8,7 @@ import hashlib
 import importlib.metadata
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from inconvenient.store.files import (
     read_frame,
     write_atomic,
 )
+from inconvenient.store.notes import append_note, read_notes
 
 # Seconds after which no writer is still at a temporary file.
 _UNFINISHED = 3600.0
@@ -118,6 +119,28 @@ class Store:
     def put(self, key: str, value: bytes) -> None:
         """Write a record with :func:`write_atomic`."""
         write_atomic(self._path(key), value)
+
+    def note(self, key: str, facts: Mapping[str, Any]) -> None:
+        """Keep JSON-able facts on how a record was made, beside the records, in ``notes.jsonl``."""
+        append_note(self.root / "notes.jsonl", {"key": key, **facts})
+
+    def notes(self, keys: Sequence[str] | None = None) -> pd.DataFrame:
+        """Return the last note of each key, one row each; keys without a note are left out.
+
+        Parameters
+        ----------
+        keys : sequence of str, optional
+            All by default.
+
+        Returns
+        -------
+        DataFrame
+            Column ``key`` and one per fact. Those of a unit: ``name``, ``status`` ("done", "ended"
+            or "raised"), ``reason``, ``trace``, ``seconds`` (wall time), ``megabytes`` (largest
+            resident memory, what was there before included), ``started`` (UTC), ``host``,
+            ``threads``, ``workers`` and ``versions`` (JSON).
+        """
+        return read_notes(self.root / "notes.jsonl", keys)
 
     def sweep(self) -> None:
         """Delete what writers that were killed left unfinished: temporary files an hour old."""

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import functools
+import contextlib
 import os
 import sys
-import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from inconvenient.errors import ConfigError, StoreError
+from inconvenient.errors import ConfigError, StoreError, UnitError
+from inconvenient.store.limits import Limits
 from inconvenient.store.progress import Progress
 from inconvenient.store.records import Store
+from inconvenient.store.work import Kept, compute, end_with, keep
 
 __all__ = ["Unit", "run_units", "worker_count"]
 
@@ -26,6 +26,8 @@ class Unit(NamedTuple):
     function: Callable[..., pd.DataFrame]
     arguments: tuple[Any, ...]
     name: str = ""  # shown while it is at work
+    # Given the reason and the arguments, returns what stands for a unit that was ended.
+    failed: Callable[..., pd.DataFrame] | None = None
 
 
 def worker_count(workers: int | None = None) -> int:
@@ -51,35 +53,14 @@ def worker_count(workers: int | None = None) -> int:
     return count
 
 
-@functools.cache
-def _end_with(parent: int) -> None:
-    """End this process with its parent: a worker of a parent that was killed would wait forever."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1.0)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-def _run_in_worker(unit: Unit, store: Store, parent: int) -> str:
-    _end_with(parent)
-    return _run(unit, store)
-
-
-def _run(unit: Unit, store: Store) -> str:
-    """Compute and store a unit; return its key."""
-    from threadpoolctl import threadpool_limits
-
-    # One thread in every case: sums over threads would make bytes depend on the number of workers.
-    with threadpool_limits(limits=1):
-        store.frame(unit.key, lambda: unit.function(*unit.arguments))
-    return unit.key
-
-
 def run_units(
-    units: Sequence[Unit], *, store: Store, workers: int, label: str
+    units: Sequence[Unit],
+    *,
+    store: Store,
+    workers: int,
+    label: str,
+    limits: Limits | None = None,
+    cluster: str | None = None,
 ) -> list[pd.DataFrame]:
     """Compute the units whose records are absent; return the frames of all.
 
@@ -89,41 +70,155 @@ def run_units(
         Units with equal keys are computed once.
     store : Store
         Each result is stored as soon as it exists; after Ctrl-C or a crash, the next run goes on
-        from there.
+        from there. Times, memory and versions are in ``store.notes``.
     workers : int
         Processes; 1 stays in this one. The results do not depend on it.
     label : str
         Shown with the progress, on stderr: a bar on a terminal, else a line a minute.
+    limits : Limits, optional
+        Of each unit, which then runs in a process beside this one. One that goes over them, or
+        whose process dies, is ended; what its ``failed`` returns stands for it in a run with equal
+        limits, while one with others tries again.
+    cluster : str, optional
+        Address of a Dask scheduler ("tcp://host:port") whose workers compute the units in place
+        of processes of this machine; `workers` does not matter then.
 
     Returns
     -------
     list of DataFrame
         In the order of `units`.
+
+    Raises
+    ------
+    UnitError
+        When all others are done, if a unit's function raised, or if a unit without ``failed`` was
+        ended; tracebacks are its notes. Also if a process died in a run without limits.
+    StoreError
+        At once, if the store cannot be written.
+    ClusterError, MissingDependencyError
+        If the cluster cannot be reached, or has other packages.
     """
-    frames = {unit.key: store.load(unit.key) for unit in units}
+    frames = {unit.key: _stored(unit, store, limits) for unit in units}
     todo = list({unit.key: unit for unit in units if frames[unit.key] is None}.values())
     store.sweep()
+    lost: list[Kept] = []
     with Progress(label, todo, workers) as progress:
-        if workers == 1 or len(todo) < 2:
-            for unit in todo:
-                progress.done(_run(unit, store))
+        if cluster is not None and todo:
+            source = _cluster(todo, store, workers, limits, cluster, progress)
+        elif limits is not None:
+            source = _watched(todo, store, workers, limits)
+        elif workers == 1 or len(todo) < 2:
+            source = _here(todo, store)
         else:
-            from joblib import Parallel, delayed, parallel_config
-
-            with parallel_config(backend="loky", n_jobs=workers, inner_max_num_threads=1):
-                # the next unit waits beside each worker, which need not wait for this process;
-                # arguments go through the pipe, for files that share them would outlive a kill
-                pool = Parallel(
-                    return_as="generator_unordered",
-                    batch_size=1,
-                    pre_dispatch="2*n_jobs",
-                    max_nbytes=None,
-                )
-                work = (delayed(_run_in_worker)(unit, store, os.getpid()) for unit in todo)
-                for key in pool(work):
-                    progress.done(key)
-    frames.update({unit.key: store.load(unit.key) for unit in todo})
+            source = _processes(todo, store, workers, progress)
+        with contextlib.closing(source):
+            for key, kept in source:
+                progress.done(key)
+                if kept.said:
+                    progress.say(kept.said)
+                if kept.lost:
+                    lost.append(kept)
+    if lost:
+        raise _unit_error(lost, store)
+    frames.update({unit.key: _stored(unit, store, limits) for unit in todo})
     return [_present(frames[unit.key], unit, store) for unit in units]
+
+
+def _stored(unit: Unit, store: Store, limits: Limits | None) -> pd.DataFrame | None:
+    frame = store.load(unit.key)
+    if frame is None and limits is not None and unit.failed is not None:
+        frame = store.load(limits.ended_key(unit.key))
+    return frame
+
+
+Source = Generator[tuple[str, Kept], None, None]
+
+
+def _here(units: Sequence[Unit], store: Store) -> Source:
+    for unit in units:
+        yield unit.key, _run(unit, store, 1)
+
+
+def _processes(units: Sequence[Unit], store: Store, workers: int, progress: Progress) -> Source:
+    from joblib import Parallel, delayed, parallel_config
+    from joblib.externals.loky.process_executor import BrokenProcessPool
+
+    with parallel_config(backend="loky", n_jobs=workers, inner_max_num_threads=1):
+        # the next unit waits beside each worker, which need not wait for this process;
+        # arguments go through the pipe, for files that share them would outlive a kill
+        pool = Parallel(
+            return_as="generator_unordered",
+            batch_size=1,
+            pre_dispatch="2*n_jobs",
+            max_nbytes=None,
+        )
+        work = (delayed(_run_in_worker)(unit, store, workers, os.getpid()) for unit in units)
+        try:
+            yield from pool(work)
+        except BrokenProcessPool as error:
+            raise UnitError(
+                f"a worker process died while these were at work: {progress.at_work() or 'units'}; "
+                "the memory was used up, or a library crashed; what is finished is kept; run again "
+                "with limits, under which such a unit is ended alone, or with fewer workers"
+            ) from error
+
+
+def _run_in_worker(unit: Unit, store: Store, workers: int, parent: int) -> tuple[str, Kept]:
+    end_with(parent)
+    return unit.key, _run(unit, store, workers)
+
+
+def _run(unit: Unit, store: Store, workers: int) -> Kept:
+    """Compute and store a unit, unless another process has done so meanwhile."""
+    if store.load(unit.key) is not None:
+        return Kept()
+    return keep(unit, compute(unit), store=store, limits=None, workers=workers)
+
+
+def _watched(units: Sequence[Unit], store: Store, workers: int, limits: Limits) -> Source:
+    from concurrent.futures import ThreadPoolExecutor, as_completed
+
+    from inconvenient.store.child import Children, packed
+
+    # The processes are ended before the threads, which wait for them, are waited for.
+    with ThreadPoolExecutor(workers) as threads, Children() as children:
+
+        def run(unit: Unit) -> tuple[str, Kept]:
+            outcome = children.run(packed(unit), limits)
+            return unit.key, keep(unit, outcome, store=store, limits=limits, workers=workers)
+
+        for future in as_completed([threads.submit(run, unit) for unit in units]):
+            yield future.result()
+
+
+def _cluster(
+    units: Sequence[Unit],
+    store: Store,
+    workers: int,
+    limits: Limits | None,
+    address: str,
+    progress: Progress,
+) -> Source:
+    from inconvenient.store.cluster import on_cluster
+
+    under = Limits() if limits is None else limits
+    outcomes = on_cluster(units, address=address, limits=under, say=progress.say)
+    with contextlib.closing(outcomes):
+        for unit, outcome in outcomes:
+            yield unit.key, keep(unit, outcome, store=store, limits=limits, workers=workers)
+
+
+def _unit_error(lost: Sequence[Kept], store: Store) -> UnitError:
+    first, more = lost[0], len(lost) - 1
+    others = "" if not more else f" (and {more} more)"
+    error = UnitError(
+        f"{first.said}{others}; no record stands for that, all others are kept; "
+        f"see its traceback in {store.root / 'notes.jsonl'}, and run again when it is mended"
+    )
+    for kept in lost:
+        if kept.trace:
+            error.add_note(f"{kept.said}\n{kept.trace}")
+    return error
 
 
 def _present(frame: pd.DataFrame | None, unit: Unit, store: Store) -> pd.DataFrame:
