@@ -11,6 +11,7 @@ __all__ = [
     "InconvenientError",
     "InputError",
     "MissingDependencyError",
+    "MissingWeightsError",
     "NotAvailableError",
     "SplitError",
     "StoreError",
@@ -45,6 +46,10 @@ class NotAvailableError(InconvenientError, FileNotFoundError):
 
 class MissingDependencyError(InconvenientError, ImportError):
     """An optional library that is not installed; the message names the extra."""
+
+
+class MissingWeightsError(MissingDependencyError):
+    """Pretrained weights that are not on this machine; the message says how to get them."""
 
 
 class StoreError(InconvenientError, OSError):

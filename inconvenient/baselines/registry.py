@@ -52,10 +52,17 @@ class Baseline:
         works on one thread and gives the same result for the same seed. ``task`` is
         "regression", "binary" or "multiclass"; targets are floats or codes 0..``n_classes``-1.
     requires : tuple of str
-        Modules of the extra ``baselines`` that fitting needs.
+        Modules of the extra that fitting needs.
     takes_codes : bool
         Estimators take coded tables as well as DataFrames, with equal results. Coded rows are
         taken far faster, which counts where thousands of small samples are scored.
+    extra : str
+        The extra of the package that brings the modules.
+    available : callable, optional
+        ``available()`` raises what keeps the baseline from being used besides a missing library:
+        :class:`~inconvenient.errors.MissingWeightsError`, say. It must answer at once, offline.
+        What else the scores depend on (the weights) has to stand in the default setting, which is
+        part of the keys of records.
     """
 
     name: str
@@ -64,6 +71,8 @@ class Baseline:
     make: Callable[..., Estimator]
     requires: tuple[str, ...] = ()
     takes_codes: bool = False
+    extra: str = "baselines"
+    available: Callable[[], None] | None = None
 
 
 BASELINES: dict[str, Baseline] = {}
@@ -104,21 +113,24 @@ def get_baseline(name: str) -> Baseline:
 
 
 def require(baseline: Baseline) -> None:
-    """Check that the libraries of a baseline are installed, without importing them.
+    """Check that a baseline can be used here, before any work: its libraries, then its weights.
 
     Raises
     ------
     MissingDependencyError
-        If one is not.
+        If a library is not installed, or weights are missing. No library is imported for a
+        baseline without weights.
     """
     for module in baseline.requires:
-        require_module(module, needed_by=f"the baseline {baseline.name!r}")
+        require_module(module, needed_by=f"the baseline {baseline.name!r}", extra=baseline.extra)
+    if baseline.available is not None:
+        baseline.available()
 
 
-def require_module(module: str, *, needed_by: str) -> None:
-    """Raise MissingDependencyError unless a module of the extra ``baselines`` is installed."""
+def require_module(module: str, *, needed_by: str, extra: str = "baselines") -> None:
+    """Raise MissingDependencyError unless a module of an extra is installed."""
     if importlib.util.find_spec(module) is None:
         raise MissingDependencyError(
             f"{needed_by} needs the library {module}, which is not installed; "
-            "run pip install 'inconvenient[baselines]'"
+            f"run pip install 'inconvenient[{extra}]'"
         )

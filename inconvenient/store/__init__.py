@@ -2,6 +2,7 @@
 
 from inconvenient.store.files import (
     canonical_json,
+    file_hash,
     frame_bytes,
     pack_frames,
     read_frame,
@@ -21,6 +22,7 @@ __all__ = [
     "Unit",
     "canonical_json",
     "content_key",
+    "file_hash",
     "frame_bytes",
     "library_versions",
     "pack_frames",

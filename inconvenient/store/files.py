@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import io
 import json
 import os
@@ -20,6 +21,7 @@ from inconvenient.errors import StoreError
 
 __all__ = [
     "canonical_json",
+    "file_hash",
     "frame_bytes",
     "pack_frames",
     "read_frame",
@@ -55,6 +57,12 @@ def store_error(path: Path, error: OSError) -> StoreError:
         error.errno or 0, f"{error.strerror}; choose a folder that can be written"
     )
     return StoreError(f"{path} had to be written, but {way_out}")
+
+
+def file_hash(path: str | Path) -> str:
+    """Return the SHA-256 of a file, 64 hexadecimal digits."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_atomic(path: str | Path, value: bytes) -> None:

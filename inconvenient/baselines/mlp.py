@@ -1,0 +1,183 @@
+"""The MLP baseline: a plain network on one-hot, standardised columns, in PyTorch on one thread."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inconvenient.baselines.coding import Table
+from inconvenient.baselines.encoding import OneHotEncoder, expand_classes
+from inconvenient.baselines.registry import Baseline, Setting, register, require_module
+from inconvenient.baselines.threads import torch_alone
+
+__all__ = ["MLP", "MLPModel"]
+
+STEPS = 300
+BATCH = 128
+FARTHEST = 1e6  # standard deviations; single precision overflows far beyond
+
+
+class MLPModel:
+    """A multilayer perceptron with its encoder, both fitted on the sample.
+
+    Parameters
+    ----------
+    setting : dict
+        ``n_layers`` hidden layers of ``width`` units, ``dropout`` (share of units), AdamW's
+        ``learning_rate`` and ``weight_decay``.
+    task : {"regression", "binary", "multiclass"}
+    n_classes : int
+        Number of classes of the dataset, 0 for regression.
+    seed : int
+
+    Notes
+    -----
+    Layers are linear, ReLU, dropout; the last is linear. The loss is the squared error of the
+    target, standardised by the sample, or the cross-entropy over the classes in the sample. There
+    are always 300 steps, on batches of up to 128 rows (whole samples where they are smaller), with
+    a learning rate that falls linearly to 0: a sample of 128 rows is gone through 300 times, one of
+    2,000 rows 19 times. Nothing is held out to stop early by, for the rows of a small sample are
+    all needed. A sample with one class, or with no column that varies, yields a constant
+    prediction.
+
+    A fit takes O(steps * batch * (q width + n_layers width^2)) for q encoded columns: the largest
+    network about 1.5 s of one core, whatever the number of rows, a middling one 0.5 s.
+    """
+
+    def __init__(self, setting: Setting, *, task: str, n_classes: int, seed: int) -> None:
+        self.setting = setting
+        self.task = task
+        self.n_classes = n_classes
+        self.seed = seed
+
+    def fit(self, X: Table, y: NDArray[Any]) -> MLPModel:
+        """Fit the encoder and the network on a training sample."""
+        self.encoder_, Z = OneHotEncoder.fit_transform(X)
+        self.network_: Any = None
+        labels: NDArray[Any]
+        if self.task == "regression":
+            values = np.asarray(y, dtype=np.float64)
+            self.centre_, self.scale_ = float(values.mean()), float(values.std())
+            self.constant_ = np.zeros(1)
+            vary = bool(values.min() < values.max()) and self.scale_ > 0
+            labels = (values - self.centre_) / self.scale_ if vary else values
+        else:
+            self.present_, labels = np.unique(np.asarray(y, dtype=np.int64), return_inverse=True)
+            self.constant_ = np.bincount(labels) / labels.size
+            vary = self.present_.size > 1
+        if vary and Z.shape[1]:
+            self._train(Z, labels)
+        return self
+
+    def _train(self, Z: NDArray[np.float64], labels: NDArray[Any]) -> None:
+        require_module("torch", needed_by="the baseline 'mlp'")
+        classes = self.task != "regression"
+        with torch_alone(self.seed) as torch:
+            inputs = torch.tensor(Z, dtype=torch.float32)
+            targets = torch.tensor(labels, dtype=torch.int64 if classes else torch.float32)
+            network = self._network(torch, Z.shape[1])
+            rate = float(self.setting["learning_rate"])
+            optimiser = torch.optim.AdamW(
+                network.parameters(),
+                lr=rate,
+                weight_decay=float(self.setting["weight_decay"]),
+                fused=True,
+            )
+            loss_of = torch.nn.functional.cross_entropy if classes else torch.nn.functional.mse_loss
+            for step, rows in enumerate(itertools.islice(_batches(torch, len(labels)), STEPS)):
+                optimiser.param_groups[0]["lr"] = rate * (1.0 - step / STEPS)
+                outputs = network(inputs[rows])
+                loss = loss_of(outputs if classes else outputs[:, 0], targets[rows])
+                optimiser.zero_grad()
+                loss.backward()
+                optimiser.step()
+            self.network_ = network.eval()
+
+    def _network(self, torch: Any, q: int) -> Any:
+        width = int(self.setting["width"])
+        layers: list[Any] = []
+        for _ in range(int(self.setting["n_layers"])):
+            layers += [
+                torch.nn.Linear(q, width),
+                torch.nn.ReLU(),
+                torch.nn.Dropout(float(self.setting["dropout"])),
+            ]
+            q = width
+        outputs = 1 if self.task == "regression" else self.present_.size
+        return torch.nn.Sequential(*layers, torch.nn.Linear(q, outputs)).to(torch.float32)
+
+    def _raw(self, X: Table) -> NDArray[np.float64]:
+        """Return standardised values, or probabilities of the classes in the sample."""
+        if self.network_ is None:
+            return np.tile(self.constant_, (len(X), 1))
+        Z = np.clip(self.encoder_.transform(X), -FARTHEST, FARTHEST)
+        with torch_alone(self.seed) as torch, torch.inference_mode():
+            outputs = self.network_(torch.tensor(Z, dtype=torch.float32)).to(torch.float64)
+            if self.task != "regression":
+                outputs = torch.softmax(outputs, 1)
+            raw: NDArray[np.float64] = outputs.numpy()
+        return raw
+
+    def predict_proba(self, X: Table) -> NDArray[np.float64]:
+        """Return class probabilities, shape (n, K)."""
+        return expand_classes(self._raw(X), self.present_, self.n_classes)
+
+    def predict(self, X: Table) -> NDArray[Any]:
+        """Return predicted values, or the codes of the most probable classes."""
+        if self.task == "regression":
+            values: NDArray[np.float64] = self._raw(X)[:, 0] * self.scale_ + self.centre_
+            return values
+        codes: NDArray[np.int64] = self.predict_proba(X).argmax(axis=1)
+        return codes
+
+
+def _batches(torch: Any, n: int) -> Iterator[Any]:
+    """Yield rows without end: each pass is a new order, in parts of nearly equal size."""
+    parts = -(-n // BATCH)
+    while True:
+        if parts == 1:
+            yield slice(None)
+        else:
+            yield from torch.randperm(n).tensor_split(parts)
+
+
+def _default(task: str) -> Setting:
+    """A middle of the search space."""
+    return {
+        "n_layers": 2,
+        "width": 128,
+        "dropout": 0.1,
+        "learning_rate": 1e-3,
+        "weight_decay": 0.01,
+    }
+
+
+def _suggest(trial: Any, task: str, n_rows: int) -> Setting:
+    """Draw from the search space.
+
+    The parameters are those of the MLP in Gorishniy, Rubachev, Khrulkov and Babenko 2021,
+    "Revisiting Deep Learning Models for Tabular Data" (appendix on tuning): layers 1-8, their sizes
+    1-512, dropout 0-0.5, learning rate 1e-5 to 1e-2, weight decay 1e-6 to 1e-3, AdamW. The ranges
+    are cut to samples of 50 to 2,000 rows and to one core: 1-3 layers of one size, 16-256. As the
+    steps are 300 instead of as many as held-out rows allow, the learning rate starts at 3e-4 and
+    weight decay, which acts through learning rate and steps, goes up to 1. Exact zeros of dropout
+    and weight decay, drawn apart there, are the low ends here.
+    """
+    return {
+        "n_layers": trial.suggest_int("n_layers", 1, 3),
+        "width": trial.suggest_int("width", 16, 256, log=True),
+        "dropout": trial.suggest_float("dropout", 0.0, 0.5),
+        "learning_rate": trial.suggest_float("learning_rate", 3e-4, 1e-2, log=True),
+        "weight_decay": trial.suggest_float("weight_decay", 1e-4, 1.0, log=True),
+    }
+
+
+def _make(setting: Setting, *, task: str, n_classes: int, seed: int) -> MLPModel:
+    return MLPModel(setting, task=task, n_classes=n_classes, seed=seed)
+
+
+MLP = register(Baseline("mlp", _default, _suggest, _make, requires=("torch",), takes_codes=True))

@@ -1,0 +1,28 @@
+"""PyTorch on one thread and with random numbers of its own, so that a seed decides the result."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+__all__ = ["torch_alone"]
+
+
+@contextlib.contextmanager
+def torch_alone(seed: int) -> Iterator[Any]:
+    """Yield the module ``torch``, seeded and on one thread.
+
+    Both its number of threads and its random state belong to the process; they are what they were
+    once the block is left.
+    """
+    import torch
+
+    threads = torch.get_num_threads()
+    with torch.random.fork_rng(devices=[]):
+        torch.set_num_threads(1)
+        torch.random.default_generator.manual_seed(seed)
+        try:
+            yield torch
+        finally:
+            torch.set_num_threads(threads)
