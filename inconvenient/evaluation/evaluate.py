@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
-import fnmatch
 import tempfile
 import warnings
-from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -14,21 +11,20 @@ import numpy as np
 import pandas as pd
 
 from inconvenient.baselines import BASELINES, Baseline, get_baseline, require
-from inconvenient.errors import InputError, NotAvailableError
+from inconvenient.errors import InputError
+from inconvenient.evaluation.choice import TASKS, chosen
 from inconvenient.evaluation.estimators import OwnModel, bound, own_model
 from inconvenient.evaluation.plan import Plan, plans
 from inconvenient.evaluation.runner import score_units, tune_units
 from inconvenient.evaluation.tables import score_table
-from inconvenient.shifts import list_shifts
-from inconvenient.shifts.published import Published, read_published
-from inconvenient.store import Store, Unit, run_units, worker_count
+from inconvenient.shifts.published import Published
+from inconvenient.store import Limits, Store, Unit, run_units, worker_count
 
 if TYPE_CHECKING:
     from inconvenient.data import Dataset
 
-__all__ = ["evaluate", "matching", "summarise", "tasks_of"]
+__all__ = ["evaluate", "summarise", "tasks_of"]
 
-_TASKS = ("regression", "binary", "multiclass")
 _FACTS = ("shift_id", "dataset", "task", "operation", "importance_bin", "min_fraction")
 _SCORES = ("score_id", "score_control", "control_sd", "score_ood")
 
@@ -42,7 +38,7 @@ def evaluate(
     workers: int | None = None,
     controls: int = 10,
     time_limit: float | None = None,
-    memory_limit: float | None = None,
+    memory_limit: int | None = None,
     cluster: str | None = None,
     store: Store | None = None,
     profile: str | None = None,
@@ -73,8 +69,11 @@ def evaluate(
         Processes; the cores, or ``$INCONVENIENT_WORKERS``, by default. The result is the same.
     controls : int
         Uniform samples per size, 10 in published scores.
-    time_limit, memory_limit : float, optional
-        Seconds and megabytes that may be spent on one training sample; more ends that one alone.
+    time_limit : float, optional
+        Seconds that may be spent on one training sample (of a tuned baseline, on its trials or on
+        the controls of a size together); what takes longer is ended alone and is a failure.
+    memory_limit : int, optional
+        Likewise, megabytes of memory, Python and libraries included.
     cluster : str, optional
         Address of a Dask scheduler, such as "tcp://host:8786", whose workers do the work.
     store : Store, optional
@@ -119,13 +118,15 @@ def evaluate(
     model = _resolved(estimator, trials)
     if controls < 1:
         raise InputError(f"controls must be at least 1, got {controls}; published scores have 10")
-    published, datasets = _chosen(shifts, tasks_of(model), profile)
+    published, datasets = chosen(shifts, tasks_of(model), profile)
     todo = plans(published.splits, published.shifts, controls=controls, seed=published.draws_seed)
-    limited = time_limit is not None or memory_limit is not None
+    limits = None
+    if time_limit is not None or memory_limit is not None:
+        limits = Limits(seconds=time_limit, megabytes=memory_limit)
     if trials:
         units = _tuning(model, datasets, published, todo, trials=trials, seed=seed)
     else:
-        units = _scoring(model, datasets, published, todo, seed=seed, single=limited)
+        units = _scoring(model, datasets, published, todo, seed=seed, single=limits is not None)
     with ExitStack() as stack:
         if isinstance(model, OwnModel) and model.identity is None:
             warnings.warn(
@@ -139,6 +140,8 @@ def evaluate(
             store=store or Store(),
             workers=worker_count(workers),
             label=f"evaluate {model.name}",
+            limits=limits,
+            cluster=cluster,
         )
     scores = score_table(todo, published.shifts, [model.name], frames)
     return _result(published.shifts, scores)
@@ -147,7 +150,7 @@ def evaluate(
 def tasks_of(model: Any) -> tuple[str, ...]:
     """Return the tasks that a model is for: those that scikit-learn's tags name, else all."""
     if isinstance(model, str | Baseline):
-        return _TASKS
+        return TASKS
     return (model if isinstance(model, OwnModel) else own_model(model)).tasks
 
 
@@ -162,83 +165,6 @@ def _resolved(estimator: Any, trials: int) -> Baseline | OwnModel:
             "estimator; let it search by itself, as scikit-learn's GridSearchCV does"
         )
     return own_model(estimator)
-
-
-def _chosen(
-    shifts: Any, tasks: Sequence[str], profile: str | None
-) -> tuple[Published, dict[str, Dataset]]:
-    """Return the shifts to score and their datasets; by default, those that are here."""
-    if isinstance(shifts, pd.DataFrame):
-        ids = [str(name) for name in shifts["shift_id"]]
-        matching(list_shifts(profile=profile), ids)
-    else:
-        known = list_shifts(profile=profile)
-        given = [shifts] if isinstance(shifts, str) else shifts
-        rows = known if given is None else matching(known, [_id(item) for item in given])
-        exact = set() if given is None else {_id(item) for item in given}
-        rows = rows[rows["task"].isin(tasks) | rows["shift_id"].isin(exact)]
-        ids = rows["shift_id"].tolist()
-    if not ids:
-        raise InputError(f"shifts of {' or '.join(tasks)} were needed to score on, got none")
-    published = read_published(ids, profile)
-    datasets = _datasets(published.shifts, all_needed=shifts is not None)
-    here = published.shifts["dataset"].isin(datasets)
-    return Published(published.shifts[here], published.splits, published.draws_seed), datasets
-
-
-def _id(item: Any) -> str:
-    return str(getattr(item, "shift_id", item))
-
-
-def matching(shifts: pd.DataFrame, patterns: Sequence[str]) -> pd.DataFrame:
-    """Return the shifts that ids or patterns name.
-
-    Parameters
-    ----------
-    shifts : DataFrame
-        With column ``shift_id``.
-    patterns : sequence of str
-        Ids, or with ``*`` and ``?`` as in a shell.
-
-    Raises
-    ------
-    InputError
-        If one names no shift.
-    """
-    ids = shifts["shift_id"].tolist()
-    known, wanted = set(ids), set()
-    for pattern in patterns:
-        found = {pattern} if pattern in known else set(fnmatch.filter(ids, pattern))
-        if not found:
-            near = difflib.get_close_matches(pattern, ids, n=3, cutoff=0.3)
-            hint = f"closest are {', '.join(near)}" if near else "see list_shifts()"
-            raise InputError(f"no published shift matches {pattern!r}; {hint}")
-        wanted |= found
-    return shifts[shifts["shift_id"].isin(wanted)]
-
-
-def _datasets(shifts: pd.DataFrame, *, all_needed: bool) -> dict[str, Dataset]:
-    from inconvenient.data import load_dataset
-
-    found: dict[str, Dataset] = {}
-    absent: NotAvailableError | None = None
-    for name, digest in shifts.groupby("dataset", sort=True)["data_hash"].first().items():
-        try:
-            dataset = load_dataset(str(name))
-        except NotAvailableError as error:
-            if all_needed:
-                raise
-            absent = error
-            continue
-        if dataset.hash != digest:
-            raise InputError(
-                f"the shifts were made of dataset {name} with hash {digest[:12]}..., the one here "
-                f"has {dataset.hash[:12]}...; fetch data and shifts of the same version"
-            )
-        found[str(name)] = dataset
-    if not found and absent is not None:
-        raise absent
-    return found
 
 
 def _scoring(
@@ -323,6 +249,6 @@ def summarise(result: pd.DataFrame) -> pd.DataFrame:
             row[f"{name}_mean"] = float(values.mean()) if values.size else float("nan")
             row[f"{name}_median"] = float(np.median(values)) if values.size else float("nan")
         rows.append(row)
-    order = {task: k for k, task in enumerate(_TASKS)}
+    order = {task: k for k, task in enumerate(TASKS)}
     table = pd.DataFrame(rows)
     return table.sort_values("task", key=lambda c: c.map(order), kind="stable", ignore_index=True)

@@ -159,7 +159,7 @@ def score_units(
                 parts["identity"] = identity
             for batch in _batches(plan, batch_size or BATCH):
                 key = _key(stage, batch, parts, what="default", setting=setting)
-                units.append(Unit(key, _score, (common, batch, setting), name))
+                units.append(Unit(key, _score, (common, batch, setting), name, _ended))
         sized.append((_work(dataset, plan), units))
     sized.sort(key=lambda pair: -pair[0])
     return [unit for _, units in sized for unit in units]
@@ -234,6 +234,26 @@ def _score(
             (common.dataset, common.model.name, item.role, item.name, status, value, text, trials)
         )
     return pd.DataFrame(rows, columns=_COLUMNS)
+
+
+def _ended(
+    reason: str,
+    common: _Scoring,
+    batch: Sequence[TrainingSet],
+    setting: Setting,
+    trials: str = "[]",
+) -> pd.DataFrame:
+    """Return the rows of a unit that a limit ended."""
+    text = json.dumps(setting, sort_keys=True)
+    own = (common.dataset, common.model.name)
+    rows = [(*own, i.role, i.name, reason, float("nan"), text, trials) for i in batch]
+    return pd.DataFrame(rows, columns=_COLUMNS)
+
+
+def _ended_tuned(
+    reason: str, common: _Scoring, batch: Sequence[TrainingSet], trials: int
+) -> pd.DataFrame:
+    return _ended(reason, common, batch, {})
 
 
 def _rows(common: _Scoring, item: TrainingSet) -> NDArray[np.int64]:
@@ -318,7 +338,8 @@ def tune_units(
             for batch in batches:
                 key = _key("evaluate", batch, parts, what="tuned", trials=trials)
                 work = (trials + len(batch)) * batch[0].size * max(1, len(dataset.classes))
-                sized.append((work, Unit(key, _score_tuned, (common, batch, trials), name)))
+                unit = Unit(key, _score_tuned, (common, batch, trials), name, _ended_tuned)
+                sized.append((work, unit))
     sized.sort(key=lambda pair: -pair[0])
     return [unit for _, unit in sized]
 
