@@ -1,7 +1,9 @@
 """Baselines: the predictive model families that are evaluated, in a registry."""
 
+from inconvenient.baselines.catboost import CATBOOST
 from inconvenient.baselines.lightgbm import LIGHTGBM
 from inconvenient.baselines.linear import LINEAR
+from inconvenient.baselines.random_forest import RANDOM_FOREST
 from inconvenient.baselines.registry import (
     BASELINES,
     Baseline,
@@ -11,11 +13,15 @@ from inconvenient.baselines.registry import (
     register,
     require,
 )
+from inconvenient.baselines.xgboost import XGBOOST
 
 __all__ = [
     "BASELINES",
+    "CATBOOST",
     "LIGHTGBM",
     "LINEAR",
+    "RANDOM_FOREST",
+    "XGBOOST",
     "Baseline",
     "Estimator",
     "Setting",

@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inconvenient.baselines.coding import Table, code_table
-from inconvenient.baselines.encoding import NativeEncoder, expand_classes
 from inconvenient.baselines.registry import Baseline, Setting, register, require_module
+from inconvenient.baselines.trees import TreeModel
 
 __all__ = ["LIGHTGBM", "LightGBMModel"]
 
 
-class LightGBMModel:
+class LightGBMModel(TreeModel):
     """LightGBM with its encoder, both fitted on the sample.
 
     Parameters
@@ -32,30 +31,6 @@ class LightGBMModel:
     LightGBM's ban on JSON's special characters; unseen categories arrive as missing values. A
     sample with one class, or with no column that varies, yields a constant prediction.
     """
-
-    def __init__(self, setting: Setting, *, task: str, n_classes: int, seed: int) -> None:
-        self.setting = setting
-        self.task = task
-        self.n_classes = n_classes
-        self.seed = seed
-
-    def fit(self, X: Table, y: NDArray[Any]) -> LightGBMModel:
-        """Fit the encoder and the trees on a training sample."""
-        X = code_table(X)
-        self.encoder_ = NativeEncoder.fit(X)
-        self.booster_ = None
-        labels: NDArray[Any]
-        if self.task == "regression":
-            labels = np.asarray(y, dtype=np.float64)
-            self.constant_ = np.array([labels.mean()])
-            vary = bool(labels.min() < labels.max())
-        else:
-            self.present_, labels = np.unique(np.asarray(y, dtype=np.int64), return_inverse=True)
-            self.constant_ = np.bincount(labels) / labels.size
-            vary = self.present_.size > 1
-        if vary and self.encoder_.columns:
-            self.booster_ = self._train(self.encoder_.transform(X), labels)
-        return self
 
     def _train(self, Z: NDArray[np.float64], labels: NDArray[Any]) -> Any:
         require_module("lightgbm", needed_by="the baseline 'lightgbm'")
@@ -85,26 +60,9 @@ class LightGBMModel:
             keep_training_booster=True,
         )
 
-    def _raw(self, X: Table) -> NDArray[np.float64]:
-        if self.booster_ is None:
-            return np.tile(self.constant_, (len(X), 1))
-        Z = self.encoder_.transform(X)
-        raw: NDArray[np.float64] = np.asarray(self.booster_.predict(Z, num_threads=1))
-        if self.task != "regression" and self.present_.size == 2:
-            return np.column_stack([1.0 - raw, raw])
-        return raw.reshape(len(X), -1)
-
-    def predict_proba(self, X: Table) -> NDArray[np.float64]:
-        """Return class probabilities, shape (n, K)."""
-        return expand_classes(self._raw(X), self.present_, self.n_classes)
-
-    def predict(self, X: Table) -> NDArray[Any]:
-        """Return predicted values, or the codes of the most probable classes."""
-        if self.task == "regression":
-            values: NDArray[np.float64] = self._raw(X)[:, 0]
-            return values
-        codes: NDArray[np.int64] = self.predict_proba(X).argmax(axis=1)
-        return codes
+    def _outcome(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
+        raw: NDArray[np.float64] = np.asarray(self.model_.predict(Z, num_threads=1))
+        return raw
 
 
 def _default(task: str) -> Setting:
