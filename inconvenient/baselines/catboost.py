@@ -28,11 +28,8 @@ class CatBoostModel(TreeModel):
     Notes
     -----
     CatBoost knows gaps in numbers, but in a category a gap is a level like others; here it is the
-    level "-1", to which unseen levels belong. A target is standardised by the sample, because
-    CatBoost keeps it in single precision. Nothing is written to disk or printed.
+    level "-1", to which unseen levels belong. Nothing is written to disk or printed.
     """
-
-    standardises_target = True
 
     def _train(self, Z: NDArray[np.float64], labels: NDArray[Any]) -> Any:
         require_module("catboost", needed_by="the baseline 'catboost'")

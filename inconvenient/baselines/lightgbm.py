@@ -32,6 +32,8 @@ class LightGBMModel(TreeModel):
     sample with one class, or with no column that varies, yields a constant prediction.
     """
 
+    standardises_target = False  # it splits whatever gains anything
+
     def _train(self, Z: NDArray[np.float64], labels: NDArray[Any]) -> Any:
         require_module("lightgbm", needed_by="the baseline 'lightgbm'")
         import lightgbm

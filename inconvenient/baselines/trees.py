@@ -33,8 +33,10 @@ class TreeModel(ABC):
     constant prediction.
     """
 
-    #: The library gets a target of mean 0 and standard deviation 1, and predictions are mapped back.
-    standardises_target: ClassVar[bool] = False
+    #: The library gets a target of mean 0 and standard deviation 1; predictions are mapped back.
+    #: Forests and XGBoost split no further where less than a fixed number is to be gained, whatever
+    #: the target's unit, and CatBoost keeps it in single precision.
+    standardises_target: ClassVar[bool] = True
 
     def __init__(self, setting: Setting, *, task: str, n_classes: int, seed: int) -> None:
         self.setting = setting

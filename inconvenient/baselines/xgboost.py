@@ -27,12 +27,9 @@ class XGBoostModel(TreeModel):
 
     Notes
     -----
-    Categories are split by sets of levels (``feature_types`` "c"). A target is standardised by
-    the sample, because XGBoost makes no split that gains less than 1e-6 of its squared error: a
-    target in thousandths would get no tree.
+    Categories are split by sets of levels (``feature_types`` "c"), a gap goes to the side that
+    gains more.
     """
-
-    standardises_target = True
 
     def _train(self, Z: NDArray[np.float64], labels: NDArray[Any]) -> Any:
         require_module("xgboost", needed_by="the baseline 'xgboost'")
