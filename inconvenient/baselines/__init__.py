@@ -3,6 +3,7 @@
 from inconvenient.baselines.catboost import CATBOOST
 from inconvenient.baselines.lightgbm import LIGHTGBM
 from inconvenient.baselines.linear import LINEAR
+from inconvenient.baselines.mlp import MLP
 from inconvenient.baselines.random_forest import RANDOM_FOREST
 from inconvenient.baselines.registry import (
     BASELINES,
@@ -20,6 +21,7 @@ __all__ = [
     "CATBOOST",
     "LIGHTGBM",
     "LINEAR",
+    "MLP",
     "RANDOM_FOREST",
     "XGBOOST",
     "Baseline",
