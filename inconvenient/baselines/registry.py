@@ -58,6 +58,9 @@ class Baseline:
         taken far faster, which counts where thousands of small samples are scored.
     extra : str
         The extra of the package that brings the modules.
+    revision : int
+        Raised when an edit of ``make`` or ``suggest`` changes scores: it is part of the keys of
+        records, and one that another revision made must not stand in a table with new ones.
     available : callable, optional
         ``available()`` raises what keeps the baseline from being used besides a missing library:
         :class:`~inconvenient.errors.MissingWeightsError`, say. It must answer at once, offline.
@@ -72,6 +75,7 @@ class Baseline:
     requires: tuple[str, ...] = ()
     takes_codes: bool = False
     extra: str = "baselines"
+    revision: int = 1
     available: Callable[[], None] | None = None
 
 

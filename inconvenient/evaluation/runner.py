@@ -55,12 +55,13 @@ class _Scoring:
 
     def key_parts(self, *libraries: str) -> dict[str, Any]:
         """Return what every record depends on, for its key."""
+        revision = self.model.revision
         return {
             "dataset": [self.dataset, self.hash],
             "pool": rows_hash(self.pool),
             "test": rows_hash(self.test),
             "draws_seed": self.draws_seed,
-            "model": self.model.name,
+            "model": self.model.name if revision == 1 else [self.model.name, revision],
             "seed": self.seed,
             "libraries": library_versions(*self.model.requires, *libraries),
         }
@@ -334,7 +335,7 @@ def tune_units(
         batches += [(sample,) for sample in plan.samples.values()]
         for model in models:
             common = _common(dataset, plan, tests[name], model, seed)
-            parts = common.key_parts("optuna")
+            parts = {**common.key_parts("optuna"), "default": model.default(dataset.task)}
             for batch in batches:
                 key = _key("evaluate", batch, parts, what="tuned", trials=trials)
                 work = (trials + len(batch)) * batch[0].size * max(1, len(dataset.classes))
