@@ -99,7 +99,9 @@ class TreeModel(ABC):
 
 
 def as_single(Z: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Return single precision, in which some libraries split; what exceeds it becomes its end."""
-    end = np.finfo(np.float32).max
-    single: NDArray[np.float32] = np.clip(Z, -end, end).astype(np.float32)
+    """Return single precision, in which some libraries split, with values up to 1e30 and no more.
+
+    Beyond lies 3.4e38, and scikit-learn adds up all values of a matrix.
+    """
+    single: NDArray[np.float32] = np.clip(Z, -1e30, 1e30).astype(np.float32)
     return single
