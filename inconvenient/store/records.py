@@ -74,7 +74,17 @@ def library_versions(*names: str) -> dict[str, str]:
     for byte.
     """
     always = ("numpy", "scipy", "pandas", "scikit-learn")
-    return {name: importlib.metadata.version(name) for name in (*always, *names)}
+    return {name: _version(name) for name in (*always, *names)}
+
+
+def _version(name: str) -> str:
+    """Return the version of a distribution, or of the one that brings a module of that name."""
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:  # xgboost may come as xgboost-cpu
+        for distribution in importlib.metadata.packages_distributions().get(name, ()):
+            return importlib.metadata.version(distribution)
+        raise
 
 
 def _default_root() -> Path:
