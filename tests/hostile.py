@@ -47,6 +47,11 @@ def hostile_target(frame: pd.DataFrame, n_classes: int, seed: int = 1) -> np.nda
     return np.digitize(signal, np.quantile(signal, np.arange(1, n_classes) / n_classes))
 
 
+def few_trees(setting: dict[str, Any]) -> dict[str, Any]:
+    """Return a setting with 20 trees at most, for tests that ask nothing of the score."""
+    return {k: min(v, 20) if k == "n_trees" else v for k, v in setting.items()}
+
+
 @dataclass
 class Table:
     """A dataset without files."""

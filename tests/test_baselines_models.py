@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from hostile import hostile_frame, hostile_target
+from hostile import few_trees, hostile_frame, hostile_target
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -26,7 +26,7 @@ TASKS = [("regression", 0), ("binary", 2), ("multiclass", 5)]
 
 
 def fitted(model: Baseline, X, y, task, n_classes, setting=None):
-    setting = setting or model.default(task)
+    setting = setting or few_trees(model.default(task))
     estimator = model.make(setting, task=task, n_classes=n_classes, seed=7)
     estimator.fit(X, y)
     return estimator
@@ -63,8 +63,9 @@ def test_hostile_samples(name, task, n_classes, rows):
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))
-def test_nothing_but_empty_columns(name):
-    X = hostile_frame()[["all missing", "empty text", "constant"]]
+@pytest.mark.parametrize("columns", [["all missing", "empty text", "constant"], []])
+def test_nothing_but_empty_columns(name, columns):
+    X = hostile_frame()[columns]
     y = hostile_target(hostile_frame(), 2)
     proba = fitted(MODELS[name], X, y, "binary", 2).predict_proba(X)
     np.testing.assert_allclose(proba, np.tile(np.bincount(y) / y.size, (len(X), 1)))
@@ -145,7 +146,8 @@ def test_lightgbm_is_what_its_library_trains(task, n_classes):
         Z, y, categorical_feature=encoder.categorical, params=dict(parameters)
     )
     expected = lightgbm.train(parameters, sample, num_boost_round=100).predict(Z)
-    ours = fitted(BASELINES["lightgbm"], X, y, task, n_classes)
+    model = BASELINES["lightgbm"]
+    ours = fitted(model, X, y, task, n_classes, model.default(task))
     if task == "regression":
         np.testing.assert_array_equal(ours.predict(X), expected)
     elif task == "binary":
@@ -273,9 +275,22 @@ def test_infinite_values_and_absent_columns_are_named():
         OneHotEncoder.fit(X).transform(X[["number"]])
 
 
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_every_model_names_a_column_with_infinite_values(name):
+    X = hostile_frame()[["number", "gaps", "text"]]
+    y = hostile_target(hostile_frame(), 2)
+    worse = X.assign(number=np.where(np.arange(len(X)) == 5, -np.inf, X["number"]))
+    with pytest.raises(InputError, match="column 'number' must be finite or missing"):
+        fitted(MODELS[name], worse, y, "binary", 2)
+    with pytest.raises(InputError, match="column 'number' must be finite or missing"):
+        fitted(MODELS[name], X, y, "binary", 2).predict(worse)
+
+
 def test_registry():
     assert get_baseline("linear") is BASELINES["linear"]
-    with pytest.raises(InputError, match="must be one of lightgbm, linear, got 'magic'"):
+    assert {"linear", "random_forest", "xgboost", "lightgbm", "catboost"} <= set(BASELINES)
+    known = ", ".join(sorted(BASELINES))
+    with pytest.raises(InputError, match=f"must be one of {known}, got 'magic'"):
         get_baseline("magic")
     linear = BASELINES["linear"]
     assert register(linear) is linear
@@ -283,13 +298,13 @@ def test_registry():
         register(Baseline("linear", linear.default, linear.suggest, linear.make, ("other",)))
 
 
-def test_a_missing_library_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "lightgbm", None)
+@pytest.mark.parametrize("name", ["lightgbm", "xgboost", "catboost"])
+def test_a_missing_library_names_the_extra(name, monkeypatch):
+    monkeypatch.setitem(sys.modules, name, None)
+    X, model = hostile_frame(), BASELINES[name]
     for attempt in (
-        lambda: require(BASELINES["lightgbm"]),
-        lambda: fitted(
-            BASELINES["lightgbm"], hostile_frame(), hostile_target(hostile_frame(), 2), "binary", 2
-        ),
+        lambda: require(model),
+        lambda: fitted(model, X, hostile_target(X, 2), "binary", 2),
     ):
         with pytest.raises(
             MissingDependencyError, match=r"pip install 'inconvenient\[baselines\]'"
@@ -300,7 +315,8 @@ def test_a_missing_library_names_the_extra(monkeypatch):
 def test_importing_the_baselines_imports_no_optional_library():
     code = (
         "import sys, inconvenient.baselines, inconvenient.evaluation.protocol;"
-        "print(sorted({'lightgbm', 'optuna', 'sklearn'} & set(sys.modules)))"
+        "print(sorted({'lightgbm', 'xgboost', 'catboost', 'torch', 'tabpfn', 'optuna',"
+        " 'sklearn'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hostile import hostile_frame, hostile_target
+from hostile import few_trees, hostile_frame, hostile_target
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics
@@ -202,7 +202,7 @@ def test_scored_rows_enter_the_score_alone(name, task, n_classes):
     own = BASELINES[name]
     spy = Baseline(name, own.default, own.suggest, make)
     options = {"task": task, "n_classes": n_classes, "seed": 0}
-    setting = own.default(task)
+    setting = few_trees(own.default(task))
     expected = fit_score(spy, setting, train, test, **options)
     shuffled = test.take(np.random.default_rng(0).permutation(150))
     assert fit_score(spy, setting, train, shuffled, **options) == pytest.approx(expected, rel=1e-12)
