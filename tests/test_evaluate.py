@@ -23,9 +23,10 @@ import inconvenient as ic
 from inconvenient.baselines import BASELINES, Baseline
 from inconvenient.errors import InputError, MissingDependencyError
 from inconvenient.evaluation import runner
-from inconvenient.evaluation.estimators import Labels, class_scores, own_model
+from inconvenient.evaluation.estimators import own_model
 from inconvenient.evaluation.evaluate import evaluate, summarise
 from inconvenient.evaluation.identity import UnknownSource, identity_of
+from inconvenient.evaluation.labels import Labels, class_scores
 from inconvenient.store import Store
 
 pytestmark = [needs_publication, pytest.mark.usefixtures("data_folder")]
@@ -309,6 +310,23 @@ def test_an_edit_changes_the_identity(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "edited_models.py").write_text("\n" + text)
     with pytest.raises(UnknownSource, match="edited after it was imported"):
         identity_of(module.Linear)
+
+
+@pytest.mark.slow
+def test_workers_run_what_was_reloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    source = "def constant(X, y, Z): return y.mean() + LEVEL + 0 * Z.index\nLEVEL = "
+    ids = some("regression", k=2)
+    found = []
+    for level in (10, 50):
+        module = written(tmp_path, "reloaded", f"{source}{level}")
+        for workers in (2, 1):
+            store = Store(tmp_path / f"{level}-{workers}")
+            options = {"profile": "quick", "controls": 1, "workers": workers, "store": store}
+            found.append(evaluate(module.constant, ids, **options)["score_id"])
+    assert found[0].tolist() == found[1].tolist()
+    assert found[2].tolist() == found[3].tolist()
+    assert (found[0] > found[2]).all()
 
 
 def test_functions_are_told_by_what_they_hold(tmp_path: Path) -> None:

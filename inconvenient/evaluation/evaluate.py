@@ -127,7 +127,10 @@ def evaluate(
         units = _tuning(model, datasets, published, todo, trials=trials, seed=seed)
     else:
         units = _scoring(model, datasets, published, todo, seed=seed, single=limits is not None)
+    count = worker_count(workers)
     with ExitStack() as stack:
+        if isinstance(model, OwnModel) and count > 1:
+            _renew_workers(model)
         if isinstance(model, OwnModel) and model.identity is None:
             warnings.warn(
                 f"{model.unknown}: the scores of {model.name} are not stored between runs; "
@@ -138,13 +141,30 @@ def evaluate(
         frames = run_units(
             units,
             store=store or Store(),
-            workers=worker_count(workers),
+            workers=count,
             label=f"evaluate {model.name}",
             limits=limits,
             cluster=cluster,
         )
     scores = score_table(todo, published.shifts, [model.name], frames)
     return _result(published.shifts, scores)
+
+
+_sources: list[Any] = []  # of the last model
+
+
+def _renew_workers(model: OwnModel) -> None:
+    """End idle worker processes if the model's source is another than that of the last model.
+
+    They outlive a call, and hold the modules that they imported: after an edit and a reload they
+    would compute by the old source what is stored under the new one.
+    """
+    sources = None if model.identity is None else model.identity["sources"]
+    if [sources] != _sources or sources is None:
+        from joblib.externals.loky import get_reusable_executor
+
+        get_reusable_executor().shutdown(wait=True)
+        _sources[:] = [sources]
 
 
 def tasks_of(model: Any) -> tuple[str, ...]:

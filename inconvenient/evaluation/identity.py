@@ -199,9 +199,10 @@ def _running(module: types.ModuleType, path: str) -> Iterator[types.CodeType]:
 
 def _imported(name: str, path: str, source: str) -> list[str]:
     """Return the modules that a module imports anywhere, and names that may be modules."""
-    package = name
-    if not os.path.basename(path).startswith("__init__."):
-        package = name.rpartition(".")[0]
+    package = getattr(sys.modules.get(name), "__package__", None)
+    if package is None:
+        inside = os.path.basename(path).startswith("__init__.")
+        package = name if inside else name.rpartition(".")[0]
     found: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
