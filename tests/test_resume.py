@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from unit_runs import real_units, records
 
-from inconvenient.store import Store, Unit, content_key, run_units
+from inconvenient.store import Store, Unit, content_key, frame_bytes, run_units
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="process groups as Linux has them")
 
@@ -188,6 +189,68 @@ def test_workers_of_a_killed_run_end(tmp_path: Path, root: Path, data_folder: Pa
         if session(process.pid):
             os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
+
+
+# Forks a run of units for each line that comes: what they need is imported once for all runs.
+UNITS = """
+import os, sys
+from unit_runs import Store, real_units
+from inconvenient.store import Limits, run_units
+units = real_units(20, batch_size=1)
+for line in sys.stdin:
+    process = os.fork()
+    if not process:
+        os.setsid()
+        limits = Limits(seconds=600.0) if line.strip() == "limits" else None
+        run_units(units, store=Store(sys.argv[1]), workers=2, label="units", limits=limits)
+        os._exit(0)
+    print(process, flush=True)
+    os.waitpid(process, 0)
+"""
+
+
+@pytest.mark.slow
+def test_units_killed_at_twenty_moments_are_those_of_an_undisturbed_run(
+    tmp_path: Path, data_folder: Path
+) -> None:
+    units = real_units(20, batch_size=1)
+    undisturbed, disturbed = Store(tmp_path / "one"), Store(tmp_path / "two")
+    run_units(units, store=undisturbed, workers=1, label="undisturbed")
+    expected = records(undisturbed)
+    assert set(expected) == {unit.key for unit in units}
+    generator = np.random.default_rng(20261130)
+    # Shares of the work; the last are early enough that something is left to be killed.
+    moments = np.sort(generator.integers(0, int(0.8 * len(units)), size=20))
+    killed = 0
+    with subprocess.Popen(
+        [sys.executable, "-c", UNITS, str(disturbed.root)],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as runs:
+        assert runs.stdin is not None
+        assert runs.stdout is not None
+        for turn, moment in enumerate(moments.tolist()):
+            print("limits" if turn % 2 else "none", file=runs.stdin, flush=True)
+            process = int(runs.stdout.readline())
+            assert wait_for(lambda: bool(session(process)))  # noqa: B023
+            wanted = max(moment, len(records(disturbed)))
+            wait_for(lambda: len(records(disturbed)) > wanted or not session(process))  # noqa: B023
+            time.sleep(float(generator.uniform(0.0, 0.1)))
+            if session(process):
+                killed += 1
+                os.killpg(process, signal.SIGKILL)
+            # Processes of units are groups of their own, and end with what started them.
+            assert wait_for(lambda: not session(process), 60.0)  # noqa: B023
+            assert records(disturbed).items() <= expected.items()
+        runs.stdin.close()
+    assert killed >= 18
+    frames = run_units(units, store=disturbed, workers=2, label="resumed")
+    assert records(disturbed) == expected
+    assert [frame_bytes(frame) for frame in frames] == [expected[unit.key] for unit in units]
+    assert set(disturbed.notes()["key"]) == set(expected)
 
 
 def number(value: int) -> pd.DataFrame:

@@ -61,15 +61,16 @@ def serve(handle: int, parent: int) -> None:
     pipe.send_bytes(b"ready")
     with contextlib.suppress(EOFError, BrokenPipeError):
         while pipe.poll(_IDLE):
-            pipe.send(_computed(pipe.recv_bytes()))
-
-
-def _computed(unit: bytes) -> Outcome:
-    try:
-        work: Unit = pickle.loads(unit)
-    except Exception as error:  # a module that only the parent has
-        return Outcome(begun(), raised=last_line(error), trace=traceback.format_exc())
-    return compute(work)
+            unit = pipe.recv_bytes()
+            try:
+                work: Unit = pickle.loads(unit)
+            except Exception as error:  # a module that only the parent has
+                raised, trace = last_line(error), traceback.format_exc()
+                pipe.send_bytes(b"begun")
+                pipe.send(Outcome(begun(), raised=raised, trace=trace))
+            else:
+                pipe.send_bytes(b"begun")
+                pipe.send(compute(work))
 
 
 class _Child:
@@ -108,12 +109,16 @@ class _Child:
         """Compute a unit; after one that was ended the process is gone."""
         self.used = True
         facts = begun()
-        watch = Watch(self._process.pid, limits)
-        reason = ""
+        # Its modules are imported first, which is no fault of the unit that happens to be first.
+        seconds = None if limits.seconds is None else max(_START, limits.seconds)
+        watch = Watch(self._process.pid, Limits(seconds, limits.megabytes))
         try:
             self._pipe.send_bytes(unit)
-            while not reason and not self._pipe.poll(_STEP):
-                reason = watch.verdict()
+            reason = self._wait(watch)
+            if not reason:
+                self._pipe.recv_bytes()
+                watch = Watch(self._process.pid, limits)
+                reason = self._wait(watch)
             if not reason:
                 outcome: Outcome = self._pipe.recv()
                 return outcome
@@ -123,6 +128,14 @@ class _Child:
         facts["seconds"] = round(watch.seconds(), 4)
         facts["megabytes"] = round(watch.megabytes, 1) or None
         return Outcome(facts, ended=reason)
+
+    def _wait(self, watch: Watch) -> str:
+        """Wait until the process says something; return "", or why the unit must end first."""
+        while not self._pipe.poll(_STEP):
+            reason = watch.verdict()
+            if reason:
+                return reason
+        return ""
 
     def _how_it_died(self) -> str:
         try:

@@ -25,7 +25,7 @@ class Limits:
     Parameters
     ----------
     seconds : float, optional
-        Wall time, the import of what the unit needs included.
+        Wall time from when the modules of the unit's function and arguments are imported.
     megabytes : int, optional
         Resident memory in 10^6 bytes of the process that computes the unit and of those that it
         starts; Python and the libraries (200 to 500 MB) are part of it, and what processes share
