@@ -23,6 +23,8 @@ def _own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep every test away from the record store of the checkout."""
     monkeypatch.setenv("INCONVENIENT_STORE", str(tmp_path / "store"))
     monkeypatch.delenv("INCONVENIENT_WORKERS", raising=False)
+    # the fixture in place of TabPFN's weights, which no test may look for
+    monkeypatch.setenv("INCONVENIENT_TABPFN_WEIGHTS", str(ROOT / "tests" / "data"))
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ from inconvenient.baselines.registry import (
     register,
     require,
 )
+from inconvenient.baselines.tabpfn import TABPFN
 from inconvenient.baselines.xgboost import XGBOOST
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "LINEAR",
     "MLP",
     "RANDOM_FOREST",
+    "TABPFN",
     "XGBOOST",
     "Baseline",
     "Estimator",
