@@ -197,7 +197,9 @@ def weights_file(task: str) -> Path:
         from tabpfn import model_loading
 
         version = model_loading.settings.tabpfn.model_version
-        expected = model_loading.resolve_model_path(None, kind, version.value)[0][0].absolute()
+        expected = Path(
+            model_loading.resolve_model_path(None, kind, version.value)[0][0]
+        ).absolute()
         source = model_loading._get_model_source(version, model_loading.ModelType(kind))
     named = os.environ.get(WEIGHTS, "")
     if not named:
@@ -255,7 +257,7 @@ def _is_fixture(path: Path) -> bool:
                 f"{path} must be a checkpoint of TabPFN, but it cannot be read ({error}); "
                 "download it again"
             ) from error
-    return held.get("fixture") == FIXTURE_MARK
+    return bool(held.get("fixture") == FIXTURE_MARK)
 
 
 def _available() -> None:

@@ -21,7 +21,7 @@ def torch_alone(seed: int) -> Iterator[Any]:
     threads = torch.get_num_threads()
     with torch.random.fork_rng(devices=[]):
         torch.set_num_threads(1)
-        torch.random.default_generator.manual_seed(seed)
+        torch.default_generator.manual_seed(seed % 2**63)
         try:
             yield torch
         finally:
