@@ -79,6 +79,12 @@ def test_a_tuned_baseline_is_tuned_on_each_training_set(monkeypatch: pytest.Monk
     assert len(early) >= 9  # three trials on four fifths of pool, control and sample each
     assert result["status"].tolist() == ["ok"]
     assert result["score_id"].notna().all()
+    setting, tried = (json.loads(result[name][0]) for name in ("setting", "trials"))
+    assert list(setting) == list(tried) == ["id", "control", "ood"]
+    for role, settings in tried.items():
+        best = max(settings, key=lambda trial: trial["value"])
+        assert len(settings) == 3
+        assert best["setting"] == setting[role]
 
 
 def test_an_estimator_is_cloned_and_told_its_dataset(models: ModuleType, tmp_path: Path) -> None:

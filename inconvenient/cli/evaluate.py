@@ -219,7 +219,9 @@ def _print(
 
 
 _HEADINGS = {
-    "differences": "Model minus published baseline, mean over datasets with 95 % interval",
+    "differences": (
+        "Model minus published baseline (default settings): mean over datasets, 95 % interval"
+    ),
     "ranks": "Average rank by OOD score over datasets, 1 is best",
     "tests": "Wilcoxon's signed-rank test over datasets, p corrected by Holm",
 }

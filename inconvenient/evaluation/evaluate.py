@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
+from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -88,7 +89,9 @@ def evaluate(
         ``operation``, ``importance_bin``, ``min_fraction``; ``status``, "ok" or the last line of
         the first failure; ``score_id``, ``score_control``, ``control_sd``, ``score_ood`` (R2 or
         AUC on the report half, NaN after a failure); ``degradation`` (ID minus OOD),
-        ``price_of_size`` (ID minus control) and ``price_of_bias`` (control minus OOD).
+        ``price_of_size`` (ID minus control) and ``price_of_bias`` (control minus OOD). With
+        trials ``setting`` and ``trials``, JSON with entries "id", "control" and "ood": the best
+        setting, and every one that was tried with its objective.
 
     Raises
     ------
@@ -146,8 +149,8 @@ def evaluate(
             limits=limits,
             cluster=cluster,
         )
-    scores = score_table(todo, published.shifts, [model.name], frames)
-    return _result(published.shifts, scores)
+    scores = score_table(todo, published.shifts, [model.name], frames, by_role=trials > 0)
+    return _result(published.shifts, scores, more=("setting", "trials") if trials else ())
 
 
 _sources: list[Any] = []  # of the last model
@@ -232,7 +235,7 @@ def _tuning(
     return tune_units(datasets, todo, tests, [model], trials=trials, seed=seed)
 
 
-def _result(shifts: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
+def _result(shifts: pd.DataFrame, scores: pd.DataFrame, more: Sequence[str]) -> pd.DataFrame:
     out = shifts.sort_values("shift_id", ignore_index=True)[list(_FACTS)]
     own = scores.set_index("shift_id").loc[out["shift_id"]].reset_index(drop=True)
     out.insert(0, "model", own["baseline"])
@@ -240,7 +243,7 @@ def _result(shifts: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
     out["degradation"] = out["score_id"] - out["score_ood"]
     out["price_of_size"] = out["score_id"] - out["score_control"]
     out["price_of_bias"] = out["score_control"] - out["score_ood"]
-    return out
+    return out.assign(**{name: own[name] for name in more})
 
 
 def summarise(result: pd.DataFrame) -> pd.DataFrame:
