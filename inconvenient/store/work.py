@@ -6,6 +6,7 @@ import datetime
 import functools
 import os
 import platform
+import sys
 import threading
 import time
 import traceback
@@ -42,14 +43,12 @@ class Kept(NamedTuple):
 
 def compute(unit: Unit) -> Outcome:
     """Compute a unit on one thread; an error of its function is an outcome, too."""
-    from threadpoolctl import threadpool_limits
-
     facts = begun()
     forget_peak()
     start = time.perf_counter()
     value, raised, trace = b"", "", ""
     # One thread in every case: sums over threads would make bytes depend on the number of workers.
-    with threadpool_limits(limits=1):
+    with _thread_pools(len(sys.modules)).limit(limits=1):
         try:
             value = frame_bytes(unit.function(*unit.arguments))
         except (Exception, SystemExit) as error:
@@ -57,6 +56,14 @@ def compute(unit: Unit) -> Outcome:
     facts["seconds"] = round(time.perf_counter() - start, 4)
     facts["megabytes"] = peak_megabytes()
     return Outcome(facts, value, raised, trace=trace)
+
+
+@functools.lru_cache(maxsize=1)
+def _thread_pools(modules: int) -> Any:
+    """Return the thread pools of this process; they are looked for anew (3 ms) for new modules."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def begun() -> dict[str, Any]:
