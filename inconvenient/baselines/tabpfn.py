@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -162,8 +161,7 @@ def _package(seed: int) -> Iterator[tuple[Any, Any]]:
     require_module("tabpfn", needed_by="the baseline 'tabpfn'", extra="tabpfn")
     from threadpoolctl import threadpool_limits
 
-    with _offline(), torch_alone(seed) as torch, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # on hard samples its scalers and SVD warn, and go on
+    with _offline(), torch_alone(seed) as torch:
         import tabpfn
 
         with threadpool_limits(1):
