@@ -407,6 +407,28 @@ def test_command_goes_on_without_a_baseline(cli: Cli, monkeypatch: pytest.Monkey
         evaluate("missing", shift_id, **QUICK)
 
 
+@pytest.mark.slow
+def test_a_model_that_ends_its_process_costs_no_other(cli: Cli, models: ModuleType) -> None:
+    more = [
+        "--shifts",
+        some("binary")[0],
+        "--profile",
+        "quick",
+        "--controls",
+        "2",
+        "--workers",
+        "2",
+    ]
+    named = ["--model", "own_models:Ends", "--model", "own_models:Linear"]
+    status, out, err = cli("evaluate", *named, *more)
+    assert status == 0
+    assert "own_models:Ends: a worker process died" in err
+    assert "own_models:Linear" in out
+    assert "own_models:Ends" not in out
+    status, out, _ = cli("evaluate", *named[:2], *more)
+    assert (status, out) == (1, "")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from inconvenient.cli.output import AsJson, print_json, print_table, records
-from inconvenient.errors import InconvenientError, InputError
+from inconvenient.errors import InconvenientError, InputError, UnitError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -173,8 +173,14 @@ def _scores(
 
     parts = []
     for name, found in models:
-        own = evaluate(found, chosen, trials=trials if isinstance(found, str) else 0, **options)
+        try:
+            own = evaluate(found, chosen, trials=trials if isinstance(found, str) else 0, **options)
+        except UnitError as error:  # a model that takes its process down costs no other
+            typer.echo(f"{name}: {error}", err=True)
+            continue
         parts.append(own.assign(model=name))
+    if not parts:
+        raise typer.Exit(1)
     return pd.concat(parts, ignore_index=True)
 
 
