@@ -1,1 +1,1 @@
-"""Evaluation: scores, the protocol for one training sample, and the runner over a shift set; users' models."""
+"""Evaluation: scores, the protocol for one training sample, the runner; users' own models."""
