@@ -69,6 +69,11 @@ artefacts/quick/publish/shifts.parquet: | $(VENV)/.stamp-run
 	@echo 'pulling the published shifts from dvc-store/'
 	@$(BIN)/dvc pull split@quick shifts@quick publish@quick
 
+study/tuned.parquet: study.dvc | $(VENV)/.stamp-run
+	@echo 'pulling the tuned study from dvc-store/'
+	@$(BIN)/dvc pull study.dvc
+	@touch -c $@
+
 run: check $(VENV)/.stamp-run data
 	@mkdir -p logs
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/dvc repro report@$(PROFILE)
@@ -86,7 +91,7 @@ reproduce: check $(VENV)/.stamp-run data
 
 test: test-jit test-nojit
 
-test-jit: check $(VENV)/.stamp-test data artefacts/quick/publish/shifts.parquet
+test-jit: check $(VENV)/.stamp-test data artefacts/quick/publish/shifts.parquet study/tuned.parquet
 	$(BIN)/python -m pytest
 
 test-nojit: check $(VENV)/.stamp-test data

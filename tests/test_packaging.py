@@ -189,7 +189,7 @@ def test_a_plain_install_brings_no_extra(root: Path, plain: dict[str, Path]) -> 
 
 def test_a_plain_install_runs_the_examples(root: Path, plain: dict[str, Path]) -> None:
     readme = (root / "README.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"```python\n(.*?)```", readme, flags=re.DOTALL)
+    example = re.findall(r"## Example\n\n```python\n(.*?)```", readme, flags=re.DOTALL)[0]
     said = []
     for code in (example, PIPELINE, AUDIT):
         # -I: neither the checkout nor the settings of who runs this.

@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 
 from inconvenient.config import StudyParams
+from inconvenient.data.bootstrap import Bootstrap
 from inconvenient.errors import InputError
 from inconvenient.evaluation.plan import draw_shifts
 
-__all__ = ["study_order", "study_shifts"]
+__all__ = ["study_order", "study_shifts", "study_table"]
 
 
 def study_shifts(
@@ -86,3 +87,54 @@ def study_order(shifts: pd.DataFrame) -> list[list[str]]:
     by_task = shifts.groupby("task", sort=True)["dataset"]
     columns = [sorted(set(names)) for _, names in by_task]
     return [[n for n in group if n is not None] for group in itertools.zip_longest(*columns)]
+
+
+def study_table(
+    drawn: pd.DataFrame, tuned: pd.DataFrame, datasets: pd.DataFrame, *, seed: int
+) -> pd.DataFrame:
+    """Return what the study comes to, one row per task and baseline.
+
+    Parameters
+    ----------
+    drawn : DataFrame
+        ``shift_id``, ``dataset`` and ``task`` of the shifts.
+    tuned : DataFrame
+        Scores per shift and baseline, as :func:`inconvenient.evaluation.runner.assemble_tuned`
+        makes them.
+    datasets : DataFrame
+        Columns ``name`` and ``family``.
+    seed : int
+        Of the bootstrap.
+
+    Returns
+    -------
+    DataFrame
+        Means over datasets, of each the mean over its shifts: ``score_id``, ``score_control``,
+        ``score_ood``, ``degradation`` (ID minus OOD) with its 95 % interval ``low`` to ``high``
+        over survey families, ``price_of_size`` (ID minus control), ``price_of_bias`` (control minus
+        OOD); ``mean_rank`` of the baselines by ``score_ood`` within datasets (1 is best);
+        ``datasets``, ``shifts`` and ``failed``, the shifts without a score, which are left out of
+        the means of their baseline.
+    """
+    own_family = zip(datasets["name"], datasets["family"], strict=True)
+    bootstrap = Bootstrap({name: family or name for name, family in own_family}, seed=seed)
+    joined = tuned.merge(drawn[["shift_id", "dataset", "task"]], on="shift_id", validate="m:1")
+    joined["degradation"] = joined["score_id"] - joined["score_ood"]
+    joined["price_of_size"] = joined["score_id"] - joined["score_control"]
+    joined["price_of_bias"] = joined["score_control"] - joined["score_ood"]
+    rows = []
+    for task, part in joined.groupby("task", sort=True):
+        means = part.groupby(["baseline", "dataset"])[_MEANS].mean()
+        ranks = means["score_ood"].unstack("baseline").dropna().rank(axis=1, ascending=False)
+        for baseline, own in part.groupby("baseline", sort=True):
+            mine = means.xs(baseline).dropna()
+            low, high = bootstrap.interval(mine["degradation"])
+            row = {"task": task, "baseline": baseline, **{k: mine[k].mean() for k in _MEANS}}
+            row |= {"low": low, "high": high, "mean_rank": ranks[baseline].mean()}
+            row |= {"datasets": len(mine), "shifts": len(own)}
+            rows.append({**row, "failed": int((own["status"] != "ok").sum())})
+    return pd.DataFrame(rows)
+
+
+_MEANS = ["score_id", "score_control", "score_ood"]
+_MEANS += ["degradation", "price_of_size", "price_of_bias"]
