@@ -162,3 +162,28 @@ def test_command(cli: Cli) -> None:
     assert status == 0
     assert "no test: 1 datasets, at least 6 are needed" in out
     assert "linear (published)" in out
+
+
+def test_the_tuned_study_stands_beside(
+    published: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its baselines as others, failures left out; a shift that it lacks is an error."""
+    tuned = published[["shift_id"]].assign(baseline="catboost", status="ok")
+    tuned["score_id"] = published["linear_id"] + 0.03
+    tuned["score_ood"] = published["linear_ood"] + 0.02
+    monkeypatch.setattr(module, "read_study", lambda: tuned)
+    result = result_of(published)
+    found = compare(result, study=True, seed=4)
+    assert set(found.differences["baseline"]) == {"linear", "lightgbm", "catboost, tuned"}
+    differences = found.differences.set_index(["task", "baseline", "quantity"])["mean"]
+    for task in ("regression", "binary"):
+        gap = (result["score_ood"] - tuned["score_ood"])[published["task"] == task]
+        expected = gap.groupby(published["dataset"]).mean().mean()
+        assert differences[task, "catboost, tuned", "score_ood"] == pytest.approx(expected)
+        beside = differences[task, "linear", "degradation"] - 0.01
+        if not published["linear_ood"].isna().any():
+            assert differences[task, "catboost, tuned", "degradation"] == pytest.approx(beside)
+    assert "catboost, tuned (published)" in set(found.ranks["model"])
+    monkeypatch.setattr(module, "read_study", lambda: tuned.iloc[1:])
+    with pytest.raises(InputError, match="of its shifts"):
+        compare(result, study=True)

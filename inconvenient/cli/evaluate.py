@@ -70,6 +70,12 @@ def evaluate(
     compare: Annotated[
         bool, typer.Option("--compare", help="Set the results beside the published baselines.")
     ] = False,
+    study: Annotated[
+        bool,
+        typer.Option(
+            "--study", help="Only the tuned study's shifts; --compare adds its baselines."
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Score models on published shifts: trained on the pool, on uniform and convenience samples.
@@ -83,7 +89,7 @@ def evaluate(
         raise InputError(f"the output must end in .csv or .parquet, got {out}; name one with --out")
     models = _models(model or [], baseline or [])
     chosen = _chosen(
-        [found for _, found in models], shifts, profile, limit, seed,
+        [found for _, found in models], shifts, profile, limit, seed, study=study,
         dataset=dataset, task=task, operation=operation, min_fraction=min_fraction,
     )  # fmt: skip
     options: dict[str, Any] = {
@@ -96,7 +102,7 @@ def evaluate(
     result = _scores(models, chosen, trials, options)
     if out is not None:
         _write(out, result)
-    _print(result, _compared(result, profile) if compare else None, out, as_json)
+    _print(result, _compared(result, profile, study) if compare else None, out, as_json)
     if not (result["status"] == "ok").any():
         typer.echo(f"no shift could be scored; the first: {result['status'].iloc[0]}", err=True)
         raise typer.Exit(1)
@@ -159,7 +165,12 @@ def _chosen(
     from inconvenient.shifts import list_shifts
 
     dataset = filters.pop("dataset")
+    study = filters.pop("study")
     frame = list_shifts(dataset, profile, **filters)
+    if study:
+        from inconvenient.shifts.study import read_study
+
+        frame = frame[frame["shift_id"].isin(read_study()["shift_id"])]
     tasks = set.intersection(*(set(tasks_of(found)) for found in models))
     return choose(frame, patterns, tasks=tasks, limit=limit, seed=seed)
 
@@ -191,10 +202,10 @@ def _write(out: Path, result: pd.DataFrame) -> None:
     write_atomic(out, table_bytes(result, _FORMATS[out.suffix.lower()]))
 
 
-def _compared(result: pd.DataFrame, profile: str | None) -> Comparison:
+def _compared(result: pd.DataFrame, profile: str | None, study: bool) -> Comparison:
     from inconvenient.evaluation.compare import compare
 
-    return compare(result, profile=profile)
+    return compare(result, profile=profile, study=study)
 
 
 def _print(

@@ -15,6 +15,7 @@ from inconvenient.data.bootstrap import Bootstrap
 from inconvenient.errors import InputError
 from inconvenient.shifts import list_shifts
 from inconvenient.shifts.schema import baselines_of
+from inconvenient.shifts.study import read_study
 
 __all__ = ["LEAST_DATASETS", "Comparison", "compare"]
 
@@ -50,7 +51,9 @@ class Comparison:
     tests: pd.DataFrame
 
 
-def compare(result: pd.DataFrame, *, profile: str | None = None, seed: int = 0) -> Comparison:
+def compare(
+    result: pd.DataFrame, *, profile: str | None = None, study: bool = False, seed: int = 0
+) -> Comparison:
     """Set results beside the published scores of the baselines on the same shifts.
 
     Parameters
@@ -59,6 +62,9 @@ def compare(result: pd.DataFrame, *, profile: str | None = None, seed: int = 0) 
         Of :func:`inconvenient.evaluate`; of several models, under one another.
     profile : str, optional
         Whose published scores; "full" if that is present, else "quick".
+    study : bool
+        The tuned study's baselines stand beside, too, as "catboost, tuned" and the like; every
+        shift must be one of the study.
     seed : int
         Of the bootstrap.
 
@@ -69,19 +75,24 @@ def compare(result: pd.DataFrame, *, profile: str | None = None, seed: int = 0) 
     Raises
     ------
     InputError
-        If a shift is not published, or a model has it twice.
+        If a shift is not published (or not of the study), or a model has it twice.
+    NotAvailableError
+        If the published shifts, or the study, are not on this machine.
 
     Notes
     -----
-    Published scores are those of the default settings. Shifts on which either failed are left out
-    and counted. Intervals resample survey families, and datasets within; tests are over datasets,
-    since the shifts of one are not independent.
+    Published scores are those of the default settings, but for the study's. Shifts on which either
+    failed are left out and counted. Intervals resample survey families, and datasets within; tests
+    are over datasets, since the shifts of one are not independent.
     """
     from inconvenient.data import list_datasets
 
     published = list_shifts(profile=profile)
-    wide, models = _joined(result, published)
-    baselines = sorted({b for b in baselines_of(published.columns) if not b.startswith("filter_")})
+    rivals = _default_scores(published)
+    if study:
+        rivals |= _tuned_scores(result)
+    wide, models = _joined(result, published, rivals)
+    baselines = sorted(rivals)
     catalogue = list_datasets()
     named = {name: family or name for name, family in zip(catalogue["name"], catalogue["family"])}
     bootstrap = Bootstrap(named, seed=seed)
@@ -104,7 +115,39 @@ def compare(result: pd.DataFrame, *, profile: str | None = None, seed: int = 0) 
     return Comparison(pd.DataFrame(differences), pd.DataFrame(ranks), pd.DataFrame(tests))
 
 
-def _joined(result: pd.DataFrame, published: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+def _default_scores(published: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return, per baseline, its quantities by shift id."""
+    found = {}
+    for baseline, names in baselines_of(map(str, published.columns)).items():
+        if not baseline.startswith("filter_"):
+            own = published.set_index("shift_id")
+            found[baseline] = _quantities(own[names[0]], own[names[3]])
+    return found
+
+
+def _tuned_scores(result: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return the same for the baselines of the tuned study."""
+    tuned = read_study()
+    strange = sorted(set(result["shift_id"]) - set(tuned["shift_id"]))
+    if strange:
+        raise InputError(
+            f"results beside the tuned study must be of its shifts, got {strange[0]!r}; score "
+            "those of `inconvenient.shifts.study.read_study()`, on the command line by --study"
+        )
+    found = {}
+    for baseline, own in tuned.groupby("baseline", sort=True):
+        rows = own.set_index("shift_id")
+        found[f"{baseline}, tuned"] = _quantities(rows["score_id"], rows["score_ood"])
+    return found
+
+
+def _quantities(full: pd.Series, ood: pd.Series) -> pd.DataFrame:
+    return pd.DataFrame({"score_ood": ood, "degradation": full - ood})
+
+
+def _joined(
+    result: pd.DataFrame, published: pd.DataFrame, rivals: Mapping[str, pd.DataFrame]
+) -> tuple[pd.DataFrame, list[str]]:
     """Return one row per shift: facts, and by model and quantity the scores, NaN after a failure.
 
     Columns of scores are pairs: (model or "<baseline> (published)", quantity).
@@ -122,10 +165,9 @@ def _joined(result: pd.DataFrame, published: pd.DataFrame) -> tuple[pd.DataFrame
         )
     rows = published[published["shift_id"].isin(result["shift_id"])].set_index("shift_id")
     columns: dict[Any, pd.Series] = {"dataset": rows["dataset"], "task": rows["task"]}
-    for baseline, names in baselines_of(map(str, published.columns)).items():
-        if not baseline.startswith("filter_"):
-            columns[_published(baseline), "score_ood"] = rows[names[3]]
-            columns[_published(baseline), "degradation"] = rows[names[0]] - rows[names[3]]
+    for baseline, own in rivals.items():
+        for quantity in _QUANTITIES:
+            columns[_published(baseline), quantity] = own[quantity].reindex(rows.index)
     models = [str(model) for model in result["model"].unique()]
     for model in models:
         own = result[(result["model"] == model) & (result["status"] == "ok")].set_index("shift_id")
