@@ -28,6 +28,7 @@ CONTENT = {
     "artefacts/full/publish": {"shifts.parquet": b"many" * 50, "in/more.json": b"{}"},
     "artefacts/full/report": {"report.html": b"<html>", "same.json": b"{}"},
     "artefacts/full/split": {"split.parquet": b"halves"},
+    "study": {"tuned.parquet": b"scores"},
 }
 #: What another profile publishes, and what is for `dvc pull` alone.
 QUICK = {
@@ -171,7 +172,7 @@ def test_everything_arrives(checkout: Path, home: Path, web: bool, below: str) -
         done = fetch(source)
         assert arrived(home) == expected()
         assert done.paths == done.renewed == tuple(sorted(CONTENT))
-        assert (done.folder, done.files) == (home, 6)  # two files are the same
+        assert (done.folder, done.files) == (home, 7)  # two files are the same
         again = fetch()
         assert (again.renewed, again.files) == ((), 0)
         assert again.source == done.source

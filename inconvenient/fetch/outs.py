@@ -38,7 +38,8 @@ INDEX = "index.json"
 #: Folder of the repository that holds the objects.
 STORE = "dvc-store"
 _VERSION = 1
-_DATA = "data"
+#: Brought whatever the profile; the study is 1 MB.
+_ALWAYS = ("data", "study")
 #: Folders of a profile without which its shifts cannot be listed, loaded and read about.
 _SHIFTS = "publish"
 _STAGES = (_SHIFTS, "split", "report")
@@ -89,7 +90,8 @@ def published_index(checkout: str | os.PathLike[str]) -> str:
     -------
     str
         JSON; path, hash and size (bytes) of the folders that a fetch may bring, sorted by path:
-        the data, and of each profile the published shifts, the split and the report. What the
+        the data, the tuned study, and of each profile the published shifts, the split and the
+        report. What the
         other stages wrote is for ``dvc pull``.
 
     Raises
@@ -108,7 +110,7 @@ def published_index(checkout: str | os.PathLike[str]) -> str:
     for stage in lock["stages"].values():
         tracked += stage.get("outs", [])
     outs = [Out(entry["path"], entry["md5"], entry["size"]) for entry in tracked]
-    outs = [out for out in outs if out.path == _DATA or _part_of(out)]
+    outs = [out for out in outs if out.path in _ALWAYS or _part_of(out)]
     store = Folder(root / STORE)
     for out in outs:
         names = [out.md5]
@@ -153,7 +155,7 @@ def read_index(text: bytes, name: str) -> list[Out]:
 
 
 def wanted(outs: Sequence[Out], profiles: Sequence[str]) -> list[Out]:
-    """Return the data, and what is published of some profiles.
+    """Return the data, the study, and what is published of some profiles.
 
     Parameters
     ----------
@@ -174,7 +176,7 @@ def wanted(outs: Sequence[Out], profiles: Sequence[str]) -> list[Out]:
             there = f"published are {', '.join(known)}" if known else "none is published"
             raise InputError(f"there is no profile {profile!r}; {there}")
     chosen = profiles or [p for p in (*PROFILES, *known) if p in known][:1]
-    return [o for o in outs if o.path == _DATA or (o in parts and parts[o][0] in chosen)]
+    return [o for o in outs if o.path in _ALWAYS or (o in parts and parts[o][0] in chosen)]
 
 
 def _part_of(out: Out) -> tuple[str, str] | None:

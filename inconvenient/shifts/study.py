@@ -37,5 +37,6 @@ def read_study() -> pd.DataFrame:
                 frame: pd.DataFrame = file.read().to_pandas()
             return frame
     raise NotAvailableError(
-        "the tuned study is not on this machine; in a checkout run `dvc pull study.dvc`"
+        "the tuned study is not on this machine; bring it with `inconvenient fetch`, in a checkout "
+        "with `dvc pull study.dvc`"
     )
