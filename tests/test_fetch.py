@@ -183,7 +183,7 @@ def test_everything_arrives(checkout: Path, home: Path, web: bool, below: str) -
 
 def test_a_profile_alone(checkout: Path, home: Path, server: Server) -> None:
     fetch(server.url, profiles=["quick"])
-    quick = {"data": CONTENT["data"], **QUICK}
+    quick = {"data": CONTENT["data"], "study": CONTENT["study"], **QUICK}
     assert arrived(home) == expected(quick)
     asked = {path for path, _ in server.requests}
     many = hashlib.md5(CONTENT["artefacts/full/publish"]["shifts.parquet"]).hexdigest()
