@@ -192,7 +192,7 @@ def test_a_profile_alone(checkout: Path, home: Path, server: Server) -> None:
         fetch(checkout, profiles=["quik"])
     # Another profile comes beside it.
     done = fetch(server.url)
-    assert done.renewed == tuple(sorted(set(CONTENT) - {"data"}))
+    assert done.renewed == tuple(sorted(set(CONTENT) - {"data", "study"}))
     assert arrived(home) == expected({**CONTENT, **QUICK})
     shutil.rmtree(home)
     fetch(checkout, profiles=["quick", "full"])
