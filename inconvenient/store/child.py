@@ -213,11 +213,13 @@ class Children:
         outcome = child.run(unit, limits)
         with self._lock:
             self._busy.remove(child)
-            if self._closed:
-                raise UnitError(_STOPPED)
-            if not outcome.ended:
-                self._idle.append(child)
-        return outcome, used
+            if not self._closed:
+                if not outcome.ended:
+                    self._idle.append(child)
+                return outcome, used
+        if not outcome.ended:  # it was done when the context was left, which did not wait for it
+            child.kill()
+        raise UnitError(_STOPPED)
 
     def _take(self) -> _Child:
         with self._lock:
