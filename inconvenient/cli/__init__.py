@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 __all__ = ["main"]
 
+_STOPPED = 130  # by Ctrl-C, which typer may turn into an exit
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command.
@@ -44,8 +46,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error.strerror or error}{place}; name another path", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
-        return 130
+        code = _STOPPED
     except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
-    return 0
+        code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    else:
+        code = 0
+    if code == _STOPPED:
+        print("stopped; the same command again goes on from here", file=sys.stderr)
+    return code

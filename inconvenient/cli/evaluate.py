@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -45,10 +47,12 @@ def evaluate(
     profile: Annotated[str | None, typer.Option(help="full or quick.")] = None,
     trials: Annotated[
         int,
-        typer.Option(help="Of baselines: settings to try per training sample; 20 in the paper."),
+        typer.Option(
+            min=0, help="Of baselines: settings to try per training sample; 20 in the paper."
+        ),
     ] = 0,
     controls: Annotated[int, typer.Option(help="Uniform samples per size.")] = 10,
-    seed: Annotated[int, typer.Option(help="Of the models, and of --limit's draw.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the models, and of --limit's draw.")] = 0,
     workers: Annotated[
         int | None, typer.Option(help="Processes; the cores, or $INCONVENIENT_WORKERS, by default.")
     ] = None,
@@ -83,10 +87,14 @@ def evaluate(
     A model is anything with fit and predict, from the current folder or installed. Prints a row per
     model and task; exits with 1 if nothing could be scored.
     """
+    from inconvenient.store import check_writable
+
     if tabpfn_weights is not None:
         os.environ["INCONVENIENT_TABPFN_WEIGHTS"] = str(tabpfn_weights.absolute())
     if out is not None and out.suffix.lower() not in _FORMATS:
         raise InputError(f"the output must end in .csv or .parquet, got {out}; name one with --out")
+    if trials and not baseline:
+        raise InputError("--trials is for baselines; name one with --baseline, or leave it away")
     models = _models(model or [], baseline or [])
     chosen = _chosen(
         [found for _, found in models], shifts, profile, limit, seed, study=study,
@@ -99,10 +107,15 @@ def evaluate(
         "time_limit": time_limit,
     }
     options |= {"memory_limit": memory_limit, "cluster": cluster, "profile": profile}
-    result = _scores(models, chosen, trials, options)
     if out is not None:
-        _write(out, result)
-    _print(result, _compared(result, profile, study) if compare else None, out, as_json)
+        check_writable(out)
+    with _stdout_kept():
+        result = _scores(models, chosen, trials, options)
+    try:
+        if out is not None:
+            _write(out, result)
+    finally:  # a disk that is full by now costs the file, and not what is to be seen
+        _print(result, _compared(result, profile, study) if compare else None, as_json)
     if not (result["status"] == "ok").any():
         typer.echo(f"no shift could be scored; the first: {result['status'].iloc[0]}", err=True)
         raise typer.Exit(1)
@@ -136,6 +149,11 @@ def _imported(name: str) -> Any:
     module, colon, path = name.partition(":")
     if not (module and colon and path):
         raise InputError(f"--model takes package.module:Class, got {name!r}")
+    if module.endswith(".py") or "/" in module:
+        raise InputError(
+            f"--model takes package.module:Class, got the file {module}; "
+            f"give {Path(module).stem}:{path} in the folder of the file"
+        )
     if not {"", os.getcwd()} & set(sys.path):
         sys.path.insert(0, os.getcwd())
     try:
@@ -175,6 +193,20 @@ def _chosen(
     return choose(frame, patterns, tasks=tasks, limit=limit, seed=seed)
 
 
+@contextmanager
+def _stdout_kept() -> Iterator[None]:
+    """Send to stderr what models print, here and in worker processes: stdout has results alone."""
+    sys.stdout.flush()
+    stdout = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(stdout, 1)
+        os.close(stdout)
+
+
 def _scores(
     models: list[tuple[str, Any]], chosen: pd.DataFrame, trials: int, options: dict[str, Any]
 ) -> pd.DataFrame:
@@ -200,6 +232,7 @@ def _write(out: Path, result: pd.DataFrame) -> None:
     from inconvenient.store import write_atomic
 
     write_atomic(out, table_bytes(result, _FORMATS[out.suffix.lower()]))
+    typer.echo(f"{len(result)} rows written to {out}", err=True)
 
 
 def _compared(result: pd.DataFrame, profile: str | None, study: bool) -> Comparison:
@@ -208,9 +241,7 @@ def _compared(result: pd.DataFrame, profile: str | None, study: bool) -> Compari
     return compare(result, profile=profile, study=study)
 
 
-def _print(
-    result: pd.DataFrame, compared: Comparison | None, out: Path | None, as_json: bool
-) -> None:
+def _print(result: pd.DataFrame, compared: Comparison | None, as_json: bool) -> None:
     from inconvenient.evaluation.evaluate import summarise
 
     summary = summarise(result)
@@ -231,8 +262,6 @@ def _print(
     counts = failed.groupby(["model", "status"], sort=False).size().reset_index(name="shifts")
     for row in counts.itertuples(index=False):
         typer.echo(f"{row.model}: {row.shifts} shifts failed: {row.status}", err=True)
-    if out is not None:
-        typer.echo(f"{len(result)} rows written to {out}", err=True)
 
 
 _HEADINGS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,7 +68,9 @@ def choose(
         wanted.update(found)
     fit = shifts["shift_id"].isin(wanted) & shifts["task"].isin(tasks)
     rows = shifts[fit | shifts["shift_id"].isin(named)]
-    if rows.empty or (limit is not None and limit < 1):
+    if limit is not None and limit < 1:
+        raise InputError(f"shifts to score on were needed, got a limit of {limit}; give 1 or more")
+    if rows.empty:
         raise InputError(
             f"shifts to score on were needed, got none of {len(shifts)} that are "
             f"{' or '.join(sorted(tasks)) or 'of a task all models are for'}; ask for others"
@@ -86,7 +88,7 @@ def chosen(
 
     Parameters
     ----------
-    shifts : str, sequence of str or Shift, DataFrame with ``shift_id``, or None
+    shifts : str or Shift, iterable of them, DataFrame with ``shift_id``, or None
         None for all whose datasets are on this machine.
     tasks, profile
         As in :func:`choose` and :func:`inconvenient.list_shifts`.
@@ -100,8 +102,13 @@ def chosen(
     """
     known = list_shifts(profile=profile)
     if isinstance(shifts, pd.DataFrame):
-        shifts = shifts["shift_id"].tolist()
-    given = [shifts] if isinstance(shifts, str) or not isinstance(shifts, Sequence) else shifts
+        if "shift_id" not in shifts:
+            raise InputError(
+                f"a table of shifts must have the column shift_id, got {list(shifts)[:5]}; "
+                "take rows of list_shifts()"
+            )
+        shifts = shifts["shift_id"]
+    given = [shifts] if isinstance(shifts, str) or not isinstance(shifts, Iterable) else shifts
     patterns = None if shifts is None else [str(getattr(s, "shift_id", s)) for s in given]
     ids = choose(known, patterns, tasks=tasks)["shift_id"].tolist()
     published = read_published(ids, profile)

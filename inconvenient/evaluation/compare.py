@@ -24,6 +24,7 @@ LEAST_DATASETS = 6
 
 _TASKS = ("regression", "binary", "multiclass")
 _QUANTITIES = ("score_ood", "degradation")
+_NEEDED = ("model", "shift_id", "status", *_QUANTITIES)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,6 +88,12 @@ def compare(
     """
     from inconvenient.data import list_datasets
 
+    absent = [name for name in _NEEDED if name not in result]
+    if absent:
+        raise InputError(
+            f"a result must have the columns of ic.evaluate, {', '.join(absent)} are missing; "
+            "hand over its table, or what it wrote with --out"
+        )
     published = list_shifts(profile=profile)
     rivals = _default_scores(published)
     if study:

@@ -6,6 +6,7 @@ import tempfile
 import warnings
 from collections.abc import Sequence
 from contextlib import ExitStack
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,7 +57,7 @@ def evaluate(
         - A function ``f(X_train, y_train, X_test)`` that returns values for regression; for
           classification a matrix of scores or a DataFrame with the classes as columns, or labels.
         - The name of a baseline, such as "catboost".
-    shifts : str, list of str, DataFrame, optional
+    shifts : str, iterable of str, DataFrame, optional
         Ids, patterns such as "email_spam/*/flip/*", or rows of :func:`inconvenient.list_shifts`;
         by default all published shifts whose datasets are on this machine. Of patterns, and by
         default, those of the tasks that an estimator is for, as far as scikit-learn's tags say.
@@ -118,6 +119,10 @@ def evaluate(
     is stored under a key of rows, data, model (its source, what that imports, parameters), seed
     and library versions; of a model without a source file nothing is kept between runs.
     """
+    given: dict[str, Any] = {"trials": trials, "seed": seed}
+    for name, value in given.items():
+        if not isinstance(value, Integral) or value < 0:
+            raise InputError(f"{name} must be a whole number from 0 on, got {value!r}")
     model = _resolved(estimator, trials)
     if controls < 1:
         raise InputError(f"controls must be at least 1, got {controls}; published scores have 10")

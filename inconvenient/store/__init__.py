@@ -2,6 +2,7 @@
 
 from inconvenient.store.files import (
     canonical_json,
+    check_writable,
     file_hash,
     frame_bytes,
     pack_frames,
@@ -21,6 +22,7 @@ __all__ = [
     "Store",
     "Unit",
     "canonical_json",
+    "check_writable",
     "content_key",
     "file_hash",
     "frame_bytes",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import sys
 from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -67,6 +68,8 @@ def _connect(address: str) -> Any:
             "a run on a cluster needs the library distributed, which is not installed; "
             "run pip install 'inconvenient[cluster]'"
         ) from error
+    if not re.search(r":\d+$|^inproc:", address):
+        raise ClusterError(f"a Dask scheduler's address is like tcp://HOST:8786, got {address!r}")
     try:
         return Client(address, timeout=_ANSWER, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:

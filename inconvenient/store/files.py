@@ -21,6 +21,7 @@ from inconvenient.errors import StoreError
 
 __all__ = [
     "canonical_json",
+    "check_writable",
     "file_hash",
     "frame_bytes",
     "pack_frames",
@@ -47,6 +48,7 @@ _WAYS_OUT = {
     errno.EDQUOT: "the quota is used up; free some space and run again, what is finished is kept",
     errno.EACCES: "there is no permission to write; choose a folder that can be written",
     errno.EPERM: "there is no permission to write; choose a folder that can be written",
+    errno.EISDIR: "is a folder; name a file",
     errno.EROFS: "the file system is read-only; choose a folder that can be written",
 }
 
@@ -63,6 +65,25 @@ def file_hash(path: str | Path) -> str:
     """Return the SHA-256 of a file, 64 hexadecimal digits."""
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def check_writable(path: str | Path) -> None:
+    """Raise now what :func:`write_atomic` would raise after long work; the folder is made.
+
+    Raises
+    ------
+    StoreError
+        If the path is a folder, or its folder cannot be made or written.
+    """
+    path = Path(path)
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path.parent) as file:
+            file.write(b" ")
+    except OSError as error:
+        raise store_error(path, error) from error
 
 
 def write_atomic(path: str | Path, value: bytes) -> None:
