@@ -87,6 +87,12 @@ def test_logistic_objective_is_the_stated_one(binary: Table, C: int) -> None:
         losses = np.logaddexp(0.0, np.where(codes == 1, -logit, logit))
         return losses.sum() + 0.5 * (precision * (b - mean) ** 2).sum()
 
+    logit = (a + Z @ b.T) @ np.array([1.0] if C == 1 else [-1.0, 1.0])
+    residual = np.outer([1.0] if C == 1 else [-1.0, 1.0], 1 / (1 + np.exp(-logit)) - codes)
+    gradient = residual @ Z + precision * (b - mean)
+    np.testing.assert_allclose(gradient / len(Z), 0.0, atol=1e-10)
+    np.testing.assert_allclose(residual.sum(axis=1) / len(Z), 0.0, atol=1e-10)
+
     least = stated(a, b)
     for move in np.random.default_rng(0).normal(size=(20, C, q + 1)) * 1e-3:
         assert stated(a + move[:, -1], b + move[:, :-1]) > least

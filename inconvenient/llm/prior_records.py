@@ -100,10 +100,10 @@ def oracle_prior(dataset: Dataset, pool: NDArray[np.int64]) -> Prior:
     -------
     Prior
         In raw units, so that its mapping to any sample's standardisation is exact. Means are the
-        reference model's coefficients; a level has that of the column it belongs to in the design,
-        0 if it is in the base or its column was removed. A standard deviation is 1 / sqrt(H), H
-        being what the pool's rows tell of the one coefficient: the oracle at strength 1 counts as
-        much as the pool's rows would.
+        reference model's coefficients: a level has that of the column it belongs to in the design,
+        0 if it is in the base or its column was removed. So has an indicator of gaps, which a
+        sample fills with its own median. A standard deviation is 1 / sqrt(H), H being what the
+        pool's rows tell of the one coefficient: at strength 1 the oracle counts as much as they.
 
     Notes
     -----
