@@ -10,10 +10,11 @@ from scoring import SMALL, needs_publication
 
 import inconvenient as ic
 from inconvenient.llm.rankings import (
+    bootstrap_table,
     generator_of,
-    instability,
     rank_by_instability,
     rank_by_size,
+    rank_by_spread,
     rank_randomly,
     ranked,
 )
@@ -54,16 +55,21 @@ def test_size_is_the_norm_of_what_is_shown(diabetes: pd.DataFrame) -> None:
     assert rank_by_size(ask_about(X, y, context(list(X)))) == tuple(expected.index)
 
 
-def test_instability_comes_near_standard_error_over_size(diabetes: pd.DataFrame) -> None:
+def test_spread_comes_near_the_standard_error(diabetes: pd.DataFrame) -> None:
     X, y = diabetes.drop(columns="progression"), diabetes["progression"]
     X = X[["sex", "bmi", "bp", "s5"]].assign(constant=1.0)
-    scores = instability(X, y, context(list(X)), np.random.default_rng(0), resamples=400)
+    table = bootstrap_table(X, y, context(list(X)), np.random.default_rng(0), resamples=400)
     Z = sm.add_constant((X - X.mean()) / X.std(ddof=0).replace(0.0, 1.0)).drop(columns="constant")
-    fit = sm.OLS(y, Z).fit(cov_type="HC0")
+    fit = sm.OLS((y - y.mean()) / y.std(ddof=0), Z).fit(cov_type="HC0")
     for name in ["sex", "bmi", "bp", "s5"]:
-        expected = fit.bse[name] / abs(fit.params[name])
-        assert 0.85 < scores[name] / expected < 1.15, name  # 400 draws leave some 4 %
-    assert scores["constant"] == 0.0
+        row = table.loc[name]
+        assert 0.85 < row["spread"] / fit.bse[name] < 1.15, name  # 400 draws leave some 4 %
+        assert 0.98 < row["size"] / abs(fit.params[name]) < 1.02, name  # the penalty is 0.001
+        assert np.isclose(row["instability"], row["spread"] / row["size"], rtol=1e-8)
+    assert table.loc["constant"].eq(0.0).all()
+    assert rank_by_spread(table)[-1] == rank_by_instability(table)[-1] == "constant"
+    assert rank_by_spread(table)[0] == table["spread"].idxmax()
+    assert rank_by_instability(table)[0] == table["instability"].idxmax()
 
 
 def test_noise_is_more_unstable_than_signal_for_classes() -> None:
@@ -78,7 +84,8 @@ def test_noise_is_more_unstable_than_signal_for_classes() -> None:
         if len(classes) == 4:
             y.iloc[:2] = "absent"  # of which many resamples hold no row
         task = "binary" if len(classes) == 2 else "multiclass"
-        ranking = rank_by_instability(X, y, context(list(X), task, classes), rng, resamples=20)
+        table = bootstrap_table(X, y, context(list(X), task, classes), rng, resamples=20)
+        ranking = rank_by_instability(table)
         assert set(ranking) == set(X)
         assert ranking.index("noise") < min(ranking.index("signal"), ranking.index("more"))
 
@@ -91,10 +98,11 @@ def test_published_shifts_can_be_ranked(task: str) -> None:
     shift = ic.load_shift(shift_id, "quick")
     X, y = shift.train()
     truth = truth_of(shift).order
-    draws = [
-        rank_by_instability(X, y, shift.context, generator_of(1, shift_id), resamples=5)
+    tables = [
+        bootstrap_table(X, y, shift.context, generator_of(1, shift_id), resamples=5)
         for _ in range(2)
     ]
-    assert draws[0] == draws[1]
-    for ranking in (draws[0], rank_by_size(ask_about(X, y, shift.context))):
+    pd.testing.assert_frame_equal(tables[0], tables[1], check_exact=True)
+    by_size = rank_by_size(ask_about(X, y, shift.context))
+    for ranking in (by_size, rank_by_spread(tables[0]), rank_by_instability(tables[0])):
         assert 0.0 <= recall_at(ranking, truth, 5) <= 1.0

@@ -1,4 +1,4 @@
-"""Rankings of features by suspicion without a language model: random, size, instability."""
+"""Rankings of features by suspicion without a language model: random, size, bootstrap."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from inconvenient.shifts.records import Context
 
 __all__ = [
     "RESAMPLES",
+    "bootstrap_table",
     "generator_of",
-    "instability",
     "rank_by_instability",
     "rank_by_size",
+    "rank_by_spread",
     "rank_randomly",
     "ranked",
 ]
@@ -50,27 +51,25 @@ def rank_by_size(question: Question) -> tuple[str, ...]:
     return ranked(question.sizes())
 
 
-def rank_by_instability(
+def rank_by_instability(table: pd.DataFrame) -> tuple[str, ...]:
+    """Rank features by spread relative to size, of :func:`bootstrap_table`, largest first."""
+    return ranked(dict(zip(map(str, table.index), table["instability"].tolist())))
+
+
+def rank_by_spread(table: pd.DataFrame) -> tuple[str, ...]:
+    """Rank features by spread, of :func:`bootstrap_table`, largest first."""
+    return ranked(dict(zip(map(str, table.index), table["spread"].tolist())))
+
+
+def bootstrap_table(
     X: pd.DataFrame,
     y: pd.Series,
     context: Context,
     rng: np.random.Generator,
     *,
     resamples: int = RESAMPLES,
-) -> tuple[str, ...]:
-    """Rank features by :func:`instability`, largest first."""
-    return ranked(instability(X, y, context, rng, resamples=resamples))
-
-
-def instability(
-    X: pd.DataFrame,
-    y: pd.Series,
-    context: Context,
-    rng: np.random.Generator,
-    *,
-    resamples: int = RESAMPLES,
-) -> dict[str, float]:
-    """Return how unstable the coefficients of each feature are under the bootstrap.
+) -> pd.DataFrame:
+    """Return how far the coefficients of each feature move under the bootstrap.
 
     Parameters
     ----------
@@ -86,10 +85,11 @@ def instability(
 
     Returns
     -------
-    dict of str to float
-        Per feature ||s||_2 / ||b||_2 over its design columns and classes: s is the standard
-        deviation (divisor resamples - 1) of each coefficient over resamples of n rows with
-        replacement, b the coefficient on the sample itself. 0 for a feature without a column.
+    DataFrame
+        One row per feature, sorted by name, which is the index. ``size``, ||b||_2 over its design
+        columns and classes, b being the coefficients on the sample; ``spread``, ||s||_2, s being
+        the standard deviation (divisor resamples - 1) of each coefficient over resamples of n rows
+        with replacement; ``instability``, spread over size. All 0 for a feature without a column.
 
     Notes
     -----
@@ -99,21 +99,18 @@ def instability(
     """
     design = sample_design(X, y, context)
     n = len(design.X)
-    size = _penalised(design, np.ones(n))
-    fits = np.array(
-        [
-            _penalised(design, rng.multinomial(n, np.full(n, 1 / n)).astype(np.float64))
-            for _ in range(resamples)
-        ]
-    )
-    spread = fits.std(axis=0, ddof=1)
-    scores = {}
+    b = _penalised(design, np.ones(n))
+    share = np.full(n, 1 / n)
+    drawn = (rng.multinomial(n, share).astype(np.float64) for _ in range(resamples))
+    s = np.array([_penalised(design, weights) for weights in drawn]).std(axis=0, ddof=1)
+    rows = []
     for feature in design.features:
         own = design.columns_of(feature) - 1  # without the intercept
-        above, below = np.linalg.norm(spread[own]), np.linalg.norm(size[own])
-        ratio = above / below if below > 0.0 else (np.inf if above > 0.0 else 0.0)
-        scores[feature] = float(round_significant(ratio))
-    return scores
+        size, spread = float(np.linalg.norm(b[own])), float(np.linalg.norm(s[own]))
+        ratio = spread / size if size > 0.0 else (np.inf if spread > 0.0 else 0.0)
+        rows.append(round_significant([size, spread, ratio]))
+    names = pd.Index(design.features, name="feature")
+    return pd.DataFrame(rows, index=names, columns=["size", "spread", "instability"])
 
 
 def _penalised(design: Design, weights: FloatArray) -> FloatArray:
