@@ -24,6 +24,10 @@ from inconvenient.evaluation.scores import auc, log_loss, macro_auc, r2
 
 TASKS = [("regression", 0), ("binary", 2), ("multiclass", 4)]
 
+#: Networks compute in single precision (2^-24 = 6e-8), and their products are cut into blocks in
+#: which the place of a row may matter: measured, R2 moves by 2e-10 (mlp) and 6e-10 (tabpfn).
+ORDER_RTOL = {"mlp": 1e-8, "tabpfn": 1e-8}
+
 
 def test_r2_equals_scikit_learn():
     rng = np.random.default_rng(0)
@@ -190,7 +194,10 @@ def test_many_groups_give_a_fifth_of_every_class():
 @pytest.mark.parametrize("name", sorted(BASELINES))
 @pytest.mark.parametrize(("task", "n_classes"), TASKS)
 def test_scored_rows_enter_the_score_alone(name, task, n_classes):
-    """Poisoned test rows leave the model equal, and their order changes no score."""
+    """Poisoned test rows leave the model equal, and their order changes no score.
+
+    Of networks the order may change a score by less than single precision resolves.
+    """
     data = sample(n_classes, 300)
     train, test = data.take(np.arange(150)), data.take(np.arange(150, 300))
     models = []
@@ -205,7 +212,8 @@ def test_scored_rows_enter_the_score_alone(name, task, n_classes):
     setting = few_trees(own.default(task))
     expected = fit_score(spy, setting, train, test, **options)
     shuffled = test.take(np.random.default_rng(0).permutation(150))
-    assert fit_score(spy, setting, train, shuffled, **options) == pytest.approx(expected, rel=1e-12)
+    rtol = ORDER_RTOL.get(name, 1e-12)
+    assert fit_score(spy, setting, train, shuffled, **options) == pytest.approx(expected, rel=rtol)
     poisoned = test.X.assign(number=1e9, text="poison", gaps=np.nan)
     fit_score(spy, setting, train, Sample(poisoned, test.y[::-1].copy()), **options)
     predict = "predict" if task == "regression" else "predict_proba"
