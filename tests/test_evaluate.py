@@ -87,6 +87,17 @@ def test_a_tuned_baseline_is_tuned_on_each_training_set(monkeypatch: pytest.Monk
         assert best["setting"] == setting[role]
 
 
+def test_notes_tell_the_model_and_the_seed_behind_a_key(tmp_path: Path) -> None:
+    store = Store(tmp_path / "kept")
+    (shift_id,) = some("regression")
+    for seed in (7, 8):
+        evaluate("linear", shift_id, seed=seed, store=store, **QUICK)
+    notes = store.notes()
+    assert set(notes["model"]) == {"linear"}
+    assert notes["seed"].value_counts().to_dict() == {7: 3, 8: 3}  # pool, controls, sample
+    assert notes["key"].is_unique
+
+
 def test_an_estimator_is_cloned_and_told_its_dataset(models: ModuleType, tmp_path: Path) -> None:
     estimator = models.Linear(folder=str(tmp_path))
     result = evaluate(estimator, some(), **QUICK)

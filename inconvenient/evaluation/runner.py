@@ -66,6 +66,10 @@ class _Scoring:
             "libraries": library_versions(*self.model.requires, *libraries),
         }
 
+    def facts(self) -> dict[str, Any]:
+        """Return what a record's note should tell of its key, which is a hash."""
+        return {"model": self.model.name, "seed": self.seed}
+
 
 def _key(stage: str, batch: Sequence[TrainingSet], parts: Mapping[str, Any], **own: Any) -> str:
     names = [(item.role, item.name) for item in batch]
@@ -160,7 +164,9 @@ def score_units(
                 parts["identity"] = identity
             for batch in _batches(plan, batch_size or BATCH):
                 key = _key(stage, batch, parts, what="default", setting=setting)
-                units.append(Unit(key, _score, (common, batch, setting), name, _ended))
+                units.append(
+                    Unit(key, _score, (common, batch, setting), name, _ended, common.facts())
+                )
         sized.append((_work(dataset, plan), units))
     sized.sort(key=lambda pair: -pair[0])
     return [unit for _, units in sized for unit in units]
@@ -339,7 +345,8 @@ def tune_units(
             for batch in batches:
                 key = _key("evaluate", batch, parts, what="tuned", trials=trials)
                 work = (trials + len(batch)) * batch[0].size * max(1, len(dataset.classes))
-                unit = Unit(key, _score_tuned, (common, batch, trials), name, _ended_tuned)
+                own = (common, batch, trials)
+                unit = Unit(key, _score_tuned, own, name, _ended_tuned, common.facts())
                 sized.append((work, unit))
     sized.sort(key=lambda pair: -pair[0])
     return [unit for _, unit in sized]

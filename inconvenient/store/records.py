@@ -148,7 +148,8 @@ class Store:
             Column ``key`` and one per fact. Those of a unit: ``name``, ``status`` ("done", "ended"
             or "raised"), ``reason``, ``trace``, ``seconds`` (wall time), ``megabytes`` (largest
             resident memory, what was there before included), ``started`` (UTC), ``host``,
-            ``threads``, ``workers`` and ``versions`` (JSON).
+            ``threads``, ``workers`` and ``versions`` (JSON); of a baseline's or model's scores
+            also ``model`` and ``seed``.
         """
         return read_notes(self.root / "notes.jsonl", keys)
 

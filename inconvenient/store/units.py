@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -28,6 +28,8 @@ class Unit(NamedTuple):
     name: str = ""  # shown while it is at work
     # Given the reason and the arguments, returns what stands for a unit that was ended.
     failed: Callable[..., pd.DataFrame] | None = None
+    # What its key was made of and its note should say, JSON-able: model and seed, say.
+    facts: Mapping[str, Any] | None = None
 
 
 def worker_count(workers: int | None = None) -> int:

@@ -87,7 +87,7 @@ def keep(
     StoreError
         If the store cannot be written.
     """
-    facts = {"name": unit.name, "workers": workers, **outcome.facts}
+    facts = {"name": unit.name, **(unit.facts or {}), "workers": workers, **outcome.facts}
     title = f"{unit.name or 'unit'} ({unit.key[:12]})"
     if outcome.value:
         store.put(unit.key, outcome.value)
