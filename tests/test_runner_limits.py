@@ -222,6 +222,25 @@ def test_a_dead_worker_without_limits_is_one_clear_error(tmp_path: Path) -> None
 
 @linux
 @pytest.mark.slow
+def test_workers_that_grow_are_replaced_without_a_word(tmp_path: Path) -> None:
+    """Joblib warns of that; as an error the warning would end its thread, and the run never."""
+    code = (
+        "from unit_runs import *; from inconvenient.store import run_units\n"
+        "work = [unit(values, i) for i in range(4)] + [unit(grow, i) for i in range(4, 10)]\n"
+        f"run_units(work, store=Store({str(tmp_path)!r}), workers=2, label='x')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error::UserWarning", "-c", code],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Warning" not in done.stderr
+    assert len(records(Store(tmp_path))) == 10
+
+
 def test_ctrl_c_ends_the_processes_of_units(tmp_path: Path) -> None:
     code = (
         "from pathlib import Path\n"

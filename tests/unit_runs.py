@@ -69,6 +69,17 @@ def values(number: int) -> pd.DataFrame:
     return pd.DataFrame({"number": number, "s": np.linalg.svd(x, compute_uv=False)})
 
 
+held: list[np.ndarray] = []
+
+
+def grow(number: int) -> pd.DataFrame:
+    """Keep 400 MB, as a library would that a unit is the first to import."""
+    if len(held) < 1:
+        held.append(np.ones(50_000_000))
+    time.sleep(1.2)
+    return values(number)
+
+
 def slow_values(number: int) -> pd.DataFrame:
     time.sleep(0.2)
     return values(number)
