@@ -38,20 +38,54 @@ def print_json(value: Any) -> None:
 
 
 def print_table(frame: pd.DataFrame, *, as_json: bool) -> None:
-    """Print a frame as a table, as wide as it needs where the output is no terminal; or as JSON."""
+    """Print a frame as a table, as wide as it needs where the output is no terminal; or as JSON.
+
+    On a terminal that is too narrow text is folded, and columns go below the others, so that a
+    number is never cut.
+    """
     if as_json:
         print_json(records(frame))
         return
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(*map(str, frame.columns), box=None, header_style="bold", pad_edge=False)
-    for row in frame.itertuples(index=False):
-        table.add_row(*(_text(value) for value in row))
+    rows = [[_text(value) for value in row] for row in frame.itertuples(index=False)]
     console = Console(markup=False, highlight=False)
     if not console.is_terminal:
         console = Console(markup=False, highlight=False, width=1000)
-    console.print(table)
+    for k, block in enumerate(_blocks(frame, rows, console.width)):
+        table = Table(box=None, header_style="bold", pad_edge=False)
+        for j in block:
+            name = str(frame.columns[j])
+            table.add_column(name, no_wrap=_numeric(frame, j), overflow="fold")
+        for row in rows:
+            table.add_row(*(row[j] for j in block))
+        if k:
+            console.print()
+        console.print(table)
+
+
+#: Characters of a column of text below which it is not folded to make room.
+_FOLDED = 16
+
+
+def _numeric(frame: pd.DataFrame, j: int) -> bool:
+    return frame.dtypes.iloc[j].kind in "biuf"
+
+
+def _blocks(frame: pd.DataFrame, rows: list[list[str]], width: int) -> list[list[int]]:
+    """Return the columns that stand side by side; those of text in front are in each block."""
+    needs = []
+    for j, name in enumerate(map(str, frame.columns)):
+        longest = max(map(len, [name, *(row[j] for row in rows)]))
+        needs.append(2 + (longest if _numeric(frame, j) else min(longest, _FOLDED)))
+    front = next((j for j in range(len(needs)) if _numeric(frame, j)), len(needs))
+    blocks = [list(range(front))]
+    for j in range(front, len(needs)):
+        if len(blocks[-1]) > front and sum(needs[i] for i in [*blocks[-1], j]) > width + 2:
+            blocks.append(list(range(front)))
+        blocks[-1].append(j)
+    return blocks
 
 
 def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
