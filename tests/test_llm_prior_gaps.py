@@ -10,6 +10,7 @@ from scoring import needs_publication
 import inconvenient as ic
 from inconvenient.data.bootstrap import Bootstrap
 from inconvenient.errors import InputError
+from inconvenient.evaluation.identity import identity_of
 from inconvenient.llm.priors import (
     Prior,
     PriorModel,
@@ -70,12 +71,16 @@ def test_the_oracle_closes_most_of_the_gap(
     assert (found["closed"] < 1.1).all()  # it is an oracle of coefficients, not of the test set
 
 
+@pytest.mark.parametrize("strength", [1.0, "size"])
 def test_the_reversed_oracle_widens_the_gap(
-    flips: list[str], oracles: Priors, base: pd.DataFrame
+    flips: list[str], oracles: Priors, base: pd.DataFrame, strength: float | str
 ) -> None:
     reverse = {key: reversed_prior(prior) for key, prior in oracles.items()}
-    found = gap_closed(ic.evaluate(PriorModel(reverse), flips, **QUICK), base)
+    model = PriorModel(reverse, strength=strength)
+    found = gap_closed(ic.evaluate(model, flips, **QUICK), base)
     assert (found["closed"] < 0).all()
+    if strength == "size":  # no longer half way between two wrong fits
+        assert (found["high"] < 0).all()
 
 
 def test_the_flat_prior_is_the_linear_baseline(flips: list[str], base: pd.DataFrame) -> None:
@@ -103,6 +108,17 @@ def test_a_dataset_without_a_prior_is_a_failure_of_its_own(
     result = ic.evaluate(PriorModel(own), shifts, **QUICK).set_index("shift_id")
     assert result.loc[flips[-1], "status"] == "ok"
     assert "no prior for this dataset" in result.loc[flips[0], "status"]
+
+
+def test_records_are_kept_by_what_the_prior_says(oracles: Priors) -> None:
+    again = {
+        key: Prior(dict(reversed(prior.terms.items())), True) for key, prior in oracles.items()
+    }
+    assert identity_of(PriorModel(oracles)) == identity_of(PriorModel(again))
+    key = next(iter(oracles))
+    changed = PriorModel({**oracles, key: reversed_prior(oracles[key])})
+    assert identity_of(PriorModel(oracles)) != identity_of(changed)
+    assert identity_of(PriorModel(oracles)) != identity_of(PriorModel(oracles, strength="size"))
 
 
 @pytest.mark.parametrize("name", ["psid_wages_panel", "flchain_death", "nmes1988_selfhealth"])

@@ -92,6 +92,14 @@ class PriorModel(BaseEstimator):  # type: ignore[misc]
     the oracle at strength 1 closes 98 / 87 / 84 % of the gap (regression, binary, multiclass), with
     "cv" 24 / 5 / 18 %.
 
+    Examples
+    --------
+    >>> import inconvenient as ic
+    >>> dataset = ic.load_dataset("psid_wages_panel")
+    >>> prior = Prior({"education": (0.3, 0.1)})
+    >>> model = PriorModel({prior_key(dataset): prior}, strength="size")
+    >>> table = ic.evaluate(model, "psid_wages_panel/*")  # doctest: +SKIP
+
     References
     ----------
     Gelman, Jakulin, Pittau and Su (2008), A weakly informative default prior distribution for
