@@ -7,8 +7,10 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from scripted_llm import saying
 
 from inconvenient.errors import InputError
+from inconvenient.llm.asking import ask_ranking
 from inconvenient.llm.prompts import (
     ASKED,
     COEFFICIENTS,
@@ -167,3 +169,24 @@ def test_an_unknown_variant_is_refused() -> None:
 def test_the_cut_is_marked() -> None:
     assert shorten("abcd", 4) == "abcd"
     assert shorten("abcde", 4) == "abc…"
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_table_with_hostile_names_is_asked_about_and_its_answer_read(variant: str) -> None:
+    rng = np.random.default_rng(2)
+    names = [name for name in HOSTILE if name != "\ud800"]  # which pandas cannot hold
+    X = pd.DataFrame(rng.normal(size=(120, len(names))), columns=names)
+    X[names[0]] = rng.choice([*names[1:4], "x" * 10_000], 120)  # as levels, too
+    y = pd.Series(rng.choice(["no", 'ye"s\n'], 120))
+    context = Context("binary", ("no", 'ye"s\n'), "a\nb", "", "", dict.fromkeys(names, ""))
+    question = ask_about(X, y, context)
+    answer = json.dumps({"ranking": [f"f{i}" for i in range(14, 4, -1)]})
+    reply = ask_ranking(
+        question, saying(answer), name=HOSTILE[2], variant=variant, seed=0, parameters={}
+    )
+    assert reply.ranking.status == "complete"
+    assert sorted(reply.ranking.features) == sorted(names)
+    table = table_of(write(question, variant))
+    levels = [c["level"] for f in table["features"] for c in f["coefficients"] if "level" in c]
+    assert len(levels) == 3
+    assert max(map(len, levels)) <= 40
