@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -145,7 +146,13 @@ def _processes(units: Sequence[Unit], store: Store, workers: int, progress: Prog
     from joblib import Parallel, delayed, parallel_config
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
-    with parallel_config(backend="loky", n_jobs=workers, inner_max_num_threads=1):
+    with (
+        parallel_config(backend="loky", n_jobs=workers, inner_max_num_threads=1),
+        warnings.catch_warnings(),
+    ):
+        # A worker that has grown by 300 MB (PyTorch will do) is replaced between two units, of
+        # which joblib warns; made an error, that would end the thread all results come through.
+        warnings.filterwarnings("ignore", module=r"(joblib\.externals\.)?loky\.")
         # the next unit waits beside each worker, which need not wait for this process;
         # arguments go through the pipe, for files that share them would outlive a kill
         pool = Parallel(
