@@ -237,3 +237,25 @@ def test_one_and_two_workers_give_the_same(models: ModuleType, tmp_path: Path) -
     pd.testing.assert_frame_equal(results[0], results[1], check_exact=True)
     pd.testing.assert_frame_equal(results[2], results[3], check_exact=True)
     assert set(pd.concat(results)["status"]) == {"ok"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", list(SMALL))
+def test_records_of_tuned_baselines_depend_on_no_workers_and_threads(
+    task: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bytes that one process on all threads and two on one thread store are the same."""
+    from unit_runs import records
+
+    names = [name for name in sorted(BASELINES) if name != "tabpfn"]  # runs refuse the fixture
+    kept = []
+    for workers, threads in ((1, "4"), (2, "1")):
+        for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+            monkeypatch.setenv(variable, threads)
+        store = Store(tmp_path / f"{workers}")
+        options = {**QUICK, "workers": workers, "trials": 2, "store": store}
+        for name in names:
+            assert list(evaluate(name, some(task), **options)["status"]) == ["ok"]
+        kept.append(records(store))
+    assert kept[0] == kept[1]
+    assert len(kept[0]) == 3 * len(names)
