@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import signal
@@ -21,7 +22,7 @@ from inconvenient.cli import evaluate as command
 from inconvenient.errors import ClusterError, InputError, StoreError
 from inconvenient.evaluation import runner
 from inconvenient.evaluation.evaluate import evaluate
-from inconvenient.store import check_writable
+from inconvenient.store import Store, check_writable
 from inconvenient.store.cluster import on_cluster
 from inconvenient.store.limits import Limits
 
@@ -44,6 +45,16 @@ class Waits(Talks):
     def fit(self, X, y):
         print("waiting", flush=True)
         time.sleep(60)
+
+
+class Leaves(Talks):
+    def fit(self, X, y):
+        raise SystemExit(3)
+
+
+class Complains(Talks):
+    def fit(self, X, y):
+        raise ValueError("x" * 100_000)
 """
 COMMAND = [sys.executable, "-c", "import sys; from inconvenient.cli import main; sys.exit(main())"]
 Cli = Callable[..., tuple[int, str, str]]
@@ -171,3 +182,18 @@ def test_a_result_without_its_columns() -> None:
 def test_an_address_without_a_port() -> None:
     with pytest.raises(ClusterError, match="like tcp://HOST:8786, got 'localhost'"):
         next(on_cluster([], address="localhost", limits=Limits(), say=print))
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [
+        ("Leaves", "SystemExit: 3"),
+        ("Complains", f"ValueError: {'x' * 500}... (100,000 characters)"),
+    ],
+)
+def test_a_model_that_exits_or_talks_is_a_row(
+    arguments: list[str], name: str, status: str, tmp_path: Path
+) -> None:
+    model = getattr(importlib.import_module("talks"), name)()
+    table = evaluate(model, arguments[1], store=Store(tmp_path / "store"), **QUICK)
+    assert list(table["status"]) == [status]

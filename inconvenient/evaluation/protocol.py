@@ -12,6 +12,7 @@ from inconvenient.baselines.coding import CodedTable, Table, code_table
 from inconvenient.baselines.registry import Baseline, Setting, require_module
 from inconvenient.errors import InputError
 from inconvenient.evaluation.scores import log_loss, r2, score
+from inconvenient.store import last_line
 
 if TYPE_CHECKING:
     from inconvenient.data import Dataset
@@ -280,9 +281,3 @@ def _hold_groups(
         held[order[((shares[order] - HOLDOUT) ** 2).sum(axis=1).argmin()]] = True
     result: NDArray[np.bool_] = held[group]
     return result
-
-
-def last_line(error: BaseException) -> str:
-    """Return the last line of an error's traceback, "Type: message", on one line."""
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__

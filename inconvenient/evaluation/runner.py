@@ -235,7 +235,7 @@ def _score(
                 n_classes=len(dataset.classes),
                 seed=common.seed,
             )
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             status = last_line(error)
         rows.append(
             (common.dataset, common.model.name, item.role, item.name, status, value, text, trials)

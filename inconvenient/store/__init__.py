@@ -15,6 +15,7 @@ from inconvenient.store.files import (
 from inconvenient.store.limits import Limits
 from inconvenient.store.records import ALGORITHM, Store, content_key, library_versions
 from inconvenient.store.units import Unit, run_units, worker_count
+from inconvenient.store.work import last_line
 
 __all__ = [
     "ALGORITHM",
@@ -26,6 +27,7 @@ __all__ = [
     "content_key",
     "file_hash",
     "frame_bytes",
+    "last_line",
     "library_versions",
     "pack_frames",
     "read_frame",

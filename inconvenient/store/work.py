@@ -109,9 +109,15 @@ def keep(
     return Kept(f"{title}: {reason}", lost=True, trace=trace)
 
 
+# Characters of a message in a record: some print the table that they failed on.
+_LONGEST = 500
+
+
 def last_line(error: BaseException) -> str:
-    """Return "Type: message" on one line."""
+    """Return the last line of a traceback, "Type: message": on one line, and cut if long."""
     text = " ".join(str(error).split())
+    if len(text) > _LONGEST:
+        text = f"{text[:_LONGEST]}... ({len(text):,} characters)"
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
