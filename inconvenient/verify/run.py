@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -123,6 +124,11 @@ def _each(
         return
     from joblib import Parallel, delayed, parallel_config
 
-    with parallel_config(backend="loky", n_jobs=workers, inner_max_num_threads=1):
+    with (
+        parallel_config(backend="loky", n_jobs=workers, inner_max_num_threads=1),
+        warnings.catch_warnings(),
+    ):
+        # A worker that has grown is replaced; joblib's warning, made an error, would end its thread.
+        warnings.filterwarnings("ignore", module=r"joblib\.externals\.loky")
         pool = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs")
         yield from pool(delayed(_one)(*task) for task in tasks)
