@@ -128,7 +128,7 @@ def _each(
         parallel_config(backend="loky", n_jobs=workers, inner_max_num_threads=1),
         warnings.catch_warnings(),
     ):
-        # A worker that has grown is replaced; joblib's warning, made an error, would end its thread.
+        # A worker that has grown is replaced; joblib's warning, as an error, would end its thread.
         warnings.filterwarnings("ignore", module=r"joblib\.externals\.loky")
         pool = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs")
         yield from pool(delayed(_one)(*task) for task in tasks)
