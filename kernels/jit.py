@@ -91,8 +91,7 @@ def _cache_folder() -> Path | None:
 CACHE_FOLDER = None if config.DISABLE_JIT else _cache_folder()
 
 
-# Numba has no types, so that the classes below derive from Any to the type checker.
-class _Locator(caching._CacheLocator):  # type: ignore[misc]
+class _Locator(caching._CacheLocator):
     """Places compiled functions in our folder, stamped with the digest of all kernel files."""
 
     def __init__(self, py_func: Callable[..., Any]) -> None:
@@ -112,13 +111,13 @@ class _Locator(caching._CacheLocator):  # type: ignore[misc]
         return cls(py_func)
 
 
-class _CacheImpl(caching.CompileResultCacheImpl):  # type: ignore[misc]
+class _CacheImpl(caching.CompileResultCacheImpl):
     """Numba's storage of compiled functions, with our locator."""
 
     _locator_classes = (_Locator,)
 
 
-class _Cache(caching.FunctionCache):  # type: ignore[misc]
+class _Cache(caching.FunctionCache):
     """Numba's function cache; the digest is in the key too, should a user force other locators."""
 
     _impl_class = _CacheImpl

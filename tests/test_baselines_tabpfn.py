@@ -94,7 +94,7 @@ def test_the_same_bytes_whatever_the_threads_and_the_random_state():
         for threads, state in ((1, 3), (2, 4)):
             torch.set_num_threads(threads)
             torch.manual_seed(state)
-            np.random.seed(state)  # noqa: NPY002
+            np.random.seed(state)
             found.append(fitted(X, y, "multiclass", 3, seed=1).predict_proba(X))
             assert torch.get_num_threads() == threads
     finally:

@@ -149,12 +149,12 @@ def test_other_kinds_of_models(models: ModuleType) -> None:
 
 def test_draws_follow_the_seed_and_nothing_else(models: ModuleType) -> None:
     ids = some("regression")
-    np.random.seed(1)  # noqa: NPY002
+    np.random.seed(1)
     first = evaluate(models.Draws(), ids, seed=3, store=Store("a"), **QUICK)
-    state = np.random.get_state()[1]  # noqa: NPY002
-    np.random.seed(1)  # noqa: NPY002
-    np.testing.assert_array_equal(state, np.random.get_state()[1])  # noqa: NPY002
-    np.random.seed(2)  # noqa: NPY002
+    state = np.random.get_state()[1]
+    np.random.seed(1)
+    np.testing.assert_array_equal(state, np.random.get_state()[1])
+    np.random.seed(2)
     again = evaluate(models.Draws(), ids, seed=3, store=Store("b"), **QUICK)
     pd.testing.assert_frame_equal(first, again)
     other = evaluate(models.Draws(), ids, seed=4, **QUICK)

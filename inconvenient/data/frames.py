@@ -76,11 +76,11 @@ def _native(frame: pd.DataFrame) -> pd.DataFrame:
 def _frame_of(X: Any) -> pd.DataFrame:
     from scipy.sparse import issparse
 
+    given = X  # which the stubs of issparse do not narrow to a class without toarray
     if isinstance(X, pd.Series):
         return X.to_frame("x0" if X.name is None else X.name)
     if issparse(X):
-        # The stubs of issparse narrow to a base class without toarray.
-        X = X.toarray()  # type: ignore[attr-defined]
+        X = given.toarray()
     elif hasattr(X, "to_pandas"):  # tables of other libraries
         return pd.DataFrame(X.to_pandas())
     listed = not hasattr(X, "__array__")

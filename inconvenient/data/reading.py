@@ -98,10 +98,11 @@ def read_table(
     check_names(file, [str(name) for name in table.column_names])
     if table.num_rows == 0:
         raise InputError(f"{file} holds a header and no rows; a table needs rows")
+    import pyarrow as pa
+
     try:
         return _frame(table)
-    # The last is Arrow's word for a type that pandas has no column for.
-    except (ValueError, TypeError, NotImplementedError) as error:
+    except (ValueError, TypeError, pa.ArrowException) as error:
         raise InputError(f"{file} cannot become a DataFrame: {error}; export it anew") from error
 
 

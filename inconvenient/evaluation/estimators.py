@@ -222,16 +222,16 @@ def seeded(seed: int) -> Iterator[None]:
     written for reproduction, and its score must not depend on the process that it was fitted in.
     """
     torch = sys.modules.get("torch")
-    states = random.getstate(), np.random.get_state()  # noqa: NPY002  (theirs, not ours)
+    states = random.getstate(), np.random.get_state()
     weights = torch.get_rng_state() if torch is not None else None
     try:
         random.seed(seed)
-        np.random.seed(seed % 2**32)  # noqa: NPY002
+        np.random.seed(seed % 2**32)
         if torch is not None:
             torch.manual_seed(seed)
         yield
     finally:
         random.setstate(states[0])
-        np.random.set_state(states[1])  # noqa: NPY002
+        np.random.set_state(states[1])
         if torch is not None:
             torch.set_rng_state(weights)

@@ -167,8 +167,8 @@ def _source(name: str, path: str) -> str:
         if module is not None:
             source = inspect.getsource(module)
         else:
-            spec = importlib.util.find_spec(name)
-            source = spec.loader.get_source(name)  # type: ignore[union-attr]
+            loader: Any = getattr(importlib.util.find_spec(name), "loader", None)
+            source = loader.get_source(name)
         code = compile(source, path, "exec", dont_inherit=True)
     except (OSError, TypeError, SyntaxError, AttributeError, ImportError) as error:
         raise UnknownSource(f"the source of {name} cannot be read") from error

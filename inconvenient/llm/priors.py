@@ -46,7 +46,7 @@ STRENGTHS = tuple(10.0**k for k in range(-3, 5))
 FOLDS = 5
 
 
-class PriorModel(BaseEstimator):  # type: ignore[misc]
+class PriorModel(BaseEstimator):
     """Linear or logistic regression with a Gaussian prior per coefficient.
 
     Parameters

@@ -31,8 +31,7 @@ _TOO_SMALL = ("small_class", "rank_loss", "constant_column", "separation")
 _GROWTH = 1.5
 
 
-# scikit-learn has no types, so its classes are Any to the type checker.
-class ConvenienceSampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
+class ConvenienceSampler(OneToOneFeatureMixin, BaseEstimator):
     """Keep rows on which a coefficient is amplified, attenuated or sign-flipped.
 
     A sampler by imbalanced-learn's contract, which need not be installed: it can be a step of
@@ -304,15 +303,13 @@ class _SamplerTags:
     sample_indices: bool = True
 
 
-# As above: the tags of scikit-learn have no types.
 @dataclasses.dataclass(slots=True)
-class _InputTags(InputTags):  # type: ignore[misc]
+class _InputTags(InputTags):
     dataframe: bool = True
 
 
-# As above.
 @dataclasses.dataclass(slots=True)
-class _Tags(Tags):  # type: ignore[misc]
+class _Tags(Tags):
     sampler_tags: _SamplerTags = dataclasses.field(default_factory=_SamplerTags)
 
 
