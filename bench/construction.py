@@ -71,7 +71,7 @@ SPOTS = {
         "baselines.encoding:OneHotEncoder.fit_transform",
         "baselines.encoding:OneHotEncoder.transform",
         "baselines.encoding:NativeEncoder.transform",
-        "baselines.trees:code_table",
+        "baselines.encoding:code_table",
     ],
     "filter: retention": ["benchmark.retention:retain", "benchmark.retention:published"],
 }

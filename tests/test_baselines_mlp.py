@@ -79,7 +79,7 @@ def test_each_seed_and_each_parameter_gives_another_model():
     X = hostile_frame()[["number", "gaps", "flag"]]
     y = hostile_target(hostile_frame(), 0)
     first = fitted(X, y, "regression", **SMALL)
-    assert [tuple(p.shape) for p in first.network_.parameters()] == [
+    assert [tuple(p.shape) for p in first.model_.parameters()] == [
         (16, 4), (16,), (1, 16), (1,)
     ]  # fmt: skip
     changes = [

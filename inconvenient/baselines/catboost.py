@@ -8,22 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inconvenient.baselines.registry import Baseline, Setting, register, require_module
-from inconvenient.baselines.trees import TreeModel, as_single
+from inconvenient.baselines.sample_model import SampleModel, as_single
 
 __all__ = ["CATBOOST", "CatBoostModel"]
 
 
-class CatBoostModel(TreeModel):
+class CatBoostModel(SampleModel):
     """CatBoost with its encoder, both fitted on the sample.
 
     Parameters
     ----------
     setting : dict
         ``n_trees`` and CatBoost's own parameters; a learning rate of None is CatBoost's choice.
-    task : {"regression", "binary", "multiclass"}
-    n_classes : int
-        Number of classes of the dataset, 0 for regression.
-    seed : int
+    task, n_classes, seed
+        See :class:`~inconvenient.baselines.sample_model.SampleModel`.
 
     Notes
     -----

@@ -105,6 +105,13 @@ class NativeEncoder:
                 columns.append((name, None))
         return cls(tuple(columns))
 
+    @classmethod
+    def fit_transform(cls, X: Table) -> tuple[NativeEncoder, NDArray[np.float64]]:
+        """Return the fitted encoder and the encoded training sample."""
+        X = code_table(X)
+        encoder = cls.fit(X)
+        return encoder, encoder.transform(X)
+
     @property
     def categorical(self) -> list[int]:
         """Positions of the categorical columns in the encoded matrix."""

@@ -8,22 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inconvenient.baselines.registry import Baseline, Setting, register, require_module
-from inconvenient.baselines.trees import TreeModel
+from inconvenient.baselines.sample_model import SampleModel
 
 __all__ = ["LIGHTGBM", "LightGBMModel"]
 
 
-class LightGBMModel(TreeModel):
+class LightGBMModel(SampleModel):
     """LightGBM with its encoder, both fitted on the sample.
 
     Parameters
     ----------
     setting : dict
         ``n_trees`` and LightGBM's own parameters.
-    task : {"regression", "binary", "multiclass"}
-    n_classes : int
-        Number of classes of the dataset, 0 for regression.
-    seed : int
+    task, n_classes, seed
+        See :class:`~inconvenient.baselines.sample_model.SampleModel`.
 
     Notes
     -----

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inconvenient.baselines.coding import Table
-from inconvenient.baselines.encoding import OneHotEncoder, expand_classes
+from inconvenient.baselines.encoding import OneHotEncoder
 from inconvenient.baselines.registry import Baseline, Setting, register, require_module
+from inconvenient.baselines.sample_model import SampleModel
 from inconvenient.baselines.threads import torch_alone
 
 __all__ = ["MLP", "MLPModel"]
@@ -21,7 +21,7 @@ BATCH = 128
 FARTHEST = 1e6  # standard deviations; single precision overflows far beyond
 
 
-class MLPModel:
+class MLPModel(SampleModel):
     """A multilayer perceptron with its encoder, both fitted on the sample.
 
     Parameters
@@ -29,10 +29,8 @@ class MLPModel:
     setting : dict
         ``n_layers`` hidden layers of ``width`` units, ``dropout`` (share of units), AdamW's
         ``learning_rate`` and ``weight_decay``.
-    task : {"regression", "binary", "multiclass"}
-    n_classes : int
-        Number of classes of the dataset, 0 for regression.
-    seed : int
+    task, n_classes, seed
+        See :class:`~inconvenient.baselines.sample_model.SampleModel`.
 
     Notes
     -----
@@ -52,32 +50,9 @@ class MLPModel:
     network about 1.5 s of one core, whatever the number of rows, a middling one 0.5 s.
     """
 
-    def __init__(self, setting: Setting, *, task: str, n_classes: int, seed: int) -> None:
-        self.setting = setting
-        self.task = task
-        self.n_classes = n_classes
-        self.seed = seed
+    encoder = OneHotEncoder
 
-    def fit(self, X: Table, y: NDArray[Any]) -> MLPModel:
-        """Fit the encoder and the network on a training sample."""
-        self.encoder_, Z = OneHotEncoder.fit_transform(X)
-        self.network_: Any = None
-        labels: NDArray[Any]
-        if self.task == "regression":
-            values = np.asarray(y, dtype=np.float64)
-            self.centre_, self.scale_ = float(values.mean()), float(values.std())
-            self.constant_ = np.zeros(1)
-            vary = bool(values.min() < values.max()) and self.scale_ > 0
-            labels = (values - self.centre_) / self.scale_ if vary else values
-        else:
-            self.present_, labels = np.unique(np.asarray(y, dtype=np.int64), return_inverse=True)
-            self.constant_ = np.bincount(labels) / labels.size
-            vary = self.present_.size > 1
-        if vary and Z.shape[1]:
-            self._train(Z, labels)
-        return self
-
-    def _train(self, Z: NDArray[np.float64], labels: NDArray[Any]) -> None:
+    def _train(self, Z: NDArray[np.float64], labels: NDArray[Any]) -> Any:
         require_module("torch", needed_by="the baseline 'mlp'")
         classes = self.task != "regression"
         with torch_alone(self.seed) as torch:
@@ -99,7 +74,7 @@ class MLPModel:
                 optimiser.zero_grad()
                 loss.backward()
                 optimiser.step()
-            self.network_ = network.eval()
+        return network.eval()
 
     def _network(self, torch: Any, q: int) -> Any:
         width = int(self.setting["width"])
@@ -114,29 +89,13 @@ class MLPModel:
         outputs = 1 if self.task == "regression" else self.present_.size
         return torch.nn.Sequential(*layers, torch.nn.Linear(q, outputs)).to(torch.float32)
 
-    def _raw(self, X: Table) -> NDArray[np.float64]:
-        """Return standardised values, or probabilities of the classes in the sample."""
-        if self.network_ is None:
-            return np.tile(self.constant_, (len(X), 1))
-        Z = np.clip(self.encoder_.transform(X), -FARTHEST, FARTHEST)
+    def _outcome(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
+        Z = np.clip(Z, -FARTHEST, FARTHEST)
         with torch_alone(self.seed) as torch, torch.inference_mode():
-            outputs = self.network_(torch.tensor(Z, dtype=torch.float32)).to(torch.float64)
-            if self.task != "regression":
-                outputs = torch.softmax(outputs, 1)
+            outputs = self.model_(torch.tensor(Z, dtype=torch.float32)).to(torch.float64)
+            outputs = outputs[:, 0] if self.task == "regression" else torch.softmax(outputs, 1)
             raw: NDArray[np.float64] = outputs.numpy()
         return raw
-
-    def predict_proba(self, X: Table) -> NDArray[np.float64]:
-        """Return class probabilities, shape (n, K)."""
-        return expand_classes(self._raw(X), self.present_, self.n_classes)
-
-    def predict(self, X: Table) -> NDArray[Any]:
-        """Return predicted values, or the codes of the most probable classes."""
-        if self.task == "regression":
-            values: NDArray[np.float64] = self._raw(X)[:, 0] * self.scale_ + self.centre_
-            return values
-        codes: NDArray[np.int64] = self.predict_proba(X).argmax(axis=1)
-        return codes
 
 
 def _batches(torch: Any, n: int) -> Iterator[Any]:

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inconvenient.baselines.coding import Table, code_table
-from inconvenient.baselines.encoding import NativeEncoder, expand_classes
 from inconvenient.baselines.registry import Baseline, Setting, register, require_module
+from inconvenient.baselines.sample_model import SampleModel
 from inconvenient.baselines.threads import torch_alone
 from inconvenient.errors import InputError, MissingWeightsError
 from inconvenient.store import file_hash
@@ -42,7 +41,7 @@ _OFFLINE = {
 }
 
 
-class TabPFNModel:
+class TabPFNModel(SampleModel):
     """TabPFN with its encoder: the sample is the context of a pretrained network.
 
     Parameters
@@ -50,10 +49,8 @@ class TabPFNModel:
     setting : dict
         ``n_estimators``, ``softmax_temperature`` and ``average_before_softmax`` of the package's
         classes, and ``weights``, the :func:`weights_label` of the file to use.
-    task : {"regression", "binary", "multiclass"}
-    n_classes : int
-        Number of classes of the dataset, 0 for regression.
-    seed : int
+    task, n_classes, seed
+        See :class:`~inconvenient.baselines.sample_model.SampleModel`.
 
     Notes
     -----
@@ -71,37 +68,17 @@ class TabPFNModel:
     classes `10` officially supported by TabPFN".
     """
 
-    def __init__(self, setting: Setting, *, task: str, n_classes: int, seed: int) -> None:
-        self.setting = setting
-        self.task = task
-        self.n_classes = n_classes
-        self.seed = seed
+    standardises_target = False  # the package does
 
-    def fit(self, X: Table, y: NDArray[Any]) -> TabPFNModel:
-        """Fit the encoder and take in the training sample."""
-        X = code_table(X)
-        self.encoder_ = NativeEncoder.fit(X)
-        self.model_: Any = None
-        labels: NDArray[Any]
-        if self.task == "regression":
-            labels = np.asarray(y, dtype=np.float64)
-            self.constant_ = np.array([labels.mean()])
-            vary = bool(labels.min() < labels.max())
-        else:
-            self.present_, labels = np.unique(np.asarray(y, dtype=np.int64), return_inverse=True)
-            self.constant_ = np.bincount(labels) / labels.size
-            vary = self.present_.size > 1
-        if vary and self.encoder_.columns:
-            path = weights_file(self.task)
-            if weights_label(path) != self.setting["weights"]:
-                raise InputError(
-                    f"TabPFN's weights must be {self.setting['weights']}, found "
-                    f"{weights_label(path)}; let nothing change them during a run"
-                )
-            with _package(self.seed) as (torch, tabpfn):
-                model = self._unfitted(torch, tabpfn, path)
-                self.model_ = model.fit(self.encoder_.transform(X), labels)
-        return self
+    def _train(self, Z: NDArray[np.float64], labels: NDArray[Any]) -> Any:
+        path = weights_file(self.task)
+        if weights_label(path) != self.setting["weights"]:
+            raise InputError(
+                f"TabPFN's weights must be {self.setting['weights']}, found "
+                f"{weights_label(path)}; let nothing change them during a run"
+            )
+        with _package(self.seed) as (torch, tabpfn):
+            return self._unfitted(torch, tabpfn, path).fit(Z, labels)
 
     def _unfitted(self, torch: Any, tabpfn: Any, path: Path) -> Any:
         own = ("n_estimators", "softmax_temperature", "average_before_softmax")
@@ -119,26 +96,11 @@ class TabPFNModel:
             n_preprocessing_jobs=1,
         )
 
-    def _raw(self, X: Table) -> NDArray[np.float64]:
-        if self.model_ is None:
-            return np.tile(self.constant_, (len(X), 1))
-        Z = self.encoder_.transform(X)
+    def _outcome(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
         with _package(self.seed):
             classes = self.task != "regression"
             raw = self.model_.predict_proba(Z) if classes else self.model_.predict(Z)
-        return np.asarray(raw, dtype=np.float64).reshape(len(X), -1)
-
-    def predict_proba(self, X: Table) -> NDArray[np.float64]:
-        """Return class probabilities, shape (n, K)."""
-        return expand_classes(self._raw(X), self.present_, self.n_classes)
-
-    def predict(self, X: Table) -> NDArray[Any]:
-        """Return predicted values, or the codes of the most probable classes."""
-        if self.task == "regression":
-            values: NDArray[np.float64] = self._raw(X)[:, 0]
-            return values
-        codes: NDArray[np.int64] = self.predict_proba(X).argmax(axis=1)
-        return codes
+        return np.asarray(raw, dtype=np.float64)
 
 
 @contextlib.contextmanager

@@ -8,22 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inconvenient.baselines.registry import Baseline, Setting, register, require_module
-from inconvenient.baselines.trees import TreeModel, as_single
+from inconvenient.baselines.sample_model import SampleModel, as_single
 
 __all__ = ["XGBOOST", "XGBoostModel"]
 
 
-class XGBoostModel(TreeModel):
+class XGBoostModel(SampleModel):
     """XGBoost with its encoder, both fitted on the sample.
 
     Parameters
     ----------
     setting : dict
         ``n_trees`` and XGBoost's own parameters.
-    task : {"regression", "binary", "multiclass"}
-    n_classes : int
-        Number of classes of the dataset, 0 for regression.
-    seed : int
+    task, n_classes, seed
+        See :class:`~inconvenient.baselines.sample_model.SampleModel`.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""What ensembles of trees share: encoder, samples that grow no tree, classes that are absent."""
+"""What baselines share: encoder, samples that leave nothing to learn, classes that are absent."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from inconvenient.baselines.coding import Table, code_table
-from inconvenient.baselines.encoding import NativeEncoder, expand_classes
+from inconvenient.baselines.coding import Table
+from inconvenient.baselines.encoding import NativeEncoder, OneHotEncoder, expand_classes
 from inconvenient.baselines.registry import Setting
 
-__all__ = ["TreeModel", "as_single"]
+__all__ = ["SampleModel", "as_single"]
 
 
-class TreeModel(ABC):
-    """An ensemble of trees with its encoder, both fitted on the sample.
+class SampleModel(ABC):
+    """A library's model with its encoder, both fitted on the sample.
 
     Parameters
     ----------
     setting : dict
+        What the baseline's ``default`` or ``suggest`` returns.
     task : {"regression", "binary", "multiclass"}
     n_classes : int
         Number of classes of the dataset, 0 for regression.
@@ -33,9 +34,10 @@ class TreeModel(ABC):
     constant prediction.
     """
 
+    encoder: ClassVar[type[NativeEncoder] | type[OneHotEncoder]] = NativeEncoder
     #: The library gets a target of mean 0 and standard deviation 1; predictions are mapped back.
     #: Forests and XGBoost split no further where less than a fixed number is to be gained, whatever
-    #: the target's unit, and CatBoost keeps it in single precision.
+    #: the target's unit; CatBoost and networks work in single precision.
     standardises_target: ClassVar[bool] = True
 
     def __init__(self, setting: Setting, *, task: str, n_classes: int, seed: int) -> None:
@@ -56,25 +58,26 @@ class TreeModel(ABC):
         """Return values (n,), probabilities of the second of two classes (n,), or of all (n, k)."""
 
     def fit(self, X: Table, y: NDArray[Any]) -> Self:
-        """Fit the encoder and the trees on a training sample."""
-        X = code_table(X)
-        self.encoder_ = NativeEncoder.fit(X)
+        """Fit the encoder and the model on a training sample."""
+        self.encoder_: Any  # of the class's kind
+        self.encoder_, Z = self.encoder.fit_transform(X)
         self.model_: Any = None
         labels: NDArray[Any]
         if self.task == "regression":
             labels = np.asarray(y, dtype=np.float64)
             self.constant_ = np.array([labels.mean()])
-            vary = bool(labels.min() < labels.max())
+            spread = float(labels.std())
+            vary = bool(labels.min() < labels.max()) and spread > 0.0  # which can underflow
             self.centre_, self.scale_ = 0.0, 1.0
             if vary and self.standardises_target:
-                self.centre_, self.scale_ = float(labels.mean()), float(labels.std())
+                self.centre_, self.scale_ = float(labels.mean()), spread
                 labels = (labels - self.centre_) / self.scale_
         else:
             self.present_, labels = np.unique(np.asarray(y, dtype=np.int64), return_inverse=True)
             self.constant_ = np.bincount(labels) / labels.size
             vary = self.present_.size > 1
-        if vary and self.encoder_.columns:
-            self.model_ = self._train(self.encoder_.transform(X), labels)
+        if vary and Z.shape[1]:
+            self.model_ = self._train(Z, labels)
         return self
 
     def _raw(self, X: Table) -> NDArray[np.float64]:
