@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from inconvenient.llm.cache import Answer
+from inconvenient.llm.cache import Answer, Request
 from inconvenient.llm.prompts import Message
 
 
@@ -17,19 +16,12 @@ class Scripted:
 
     script: Callable[[Sequence[Message]], str]
     model: str = "scripted:one"
-    asked: list[dict[str, Any]] = field(default_factory=list)
+    asked: list[Request] = field(default_factory=list)
 
-    def ask(
-        self,
-        messages: Sequence[Message],
-        schema: Mapping[str, Any],
-        parameters: Mapping[str, Any],
-    ) -> Answer:
-        self.asked.append(
-            {"messages": list(messages), "schema": schema, "parameters": dict(parameters)}
-        )
-        text = self.script(messages)
-        return Answer(text, sum(len(m["content"]) for m in messages), len(text), "end")
+    def ask(self, request: Request) -> Answer:
+        self.asked.append(request)
+        text = self.script(request.messages)
+        return Answer(text, sum(len(m["content"]) for m in request.messages), len(text), "end")
 
 
 def by_order(order: Sequence[str], places: int = 10) -> Scripted:

@@ -12,7 +12,7 @@ from scripted_llm import Scripted, by_order, saying
 import inconvenient as ic
 from inconvenient.errors import InputError, NotAvailableError
 from inconvenient.llm.asking import ask_ranking
-from inconvenient.llm.cache import Answer, CachedClient, Client, answer_key
+from inconvenient.llm.cache import Answer, CachedClient, Client, Request, answer_key
 from inconvenient.llm.prompts import ANSWER_SCHEMA
 from inconvenient.llm.recall import recall_at
 from inconvenient.llm.tasks import Question, ask_about, truth_of
@@ -27,12 +27,12 @@ def files(folder: Path) -> list[Path]:
 
 def test_an_answer_is_asked_for_once_and_replayed(tmp_path: Path) -> None:
     client = saying('{"odd": "\ud800 \u2028 é"}')
-    first = CachedClient(tmp_path, client).ask(*ASK)
-    assert CachedClient(tmp_path, client).ask(*ASK) == first
+    first = CachedClient(tmp_path, client).ask(Request(*ASK))
+    assert CachedClient(tmp_path, client).ask(Request(*ASK)) == first
     assert len(client.asked) == 1
-    assert CachedClient(tmp_path, model=client.model).ask(*ASK) == first
+    assert CachedClient(tmp_path, model=client.model).ask(Request(*ASK)) == first
     (path,) = files(tmp_path)
-    key = answer_key(client.model, *ASK)
+    key = answer_key(client.model, Request(*ASK))
     assert path.relative_to(tmp_path).as_posix() == f"{key[:2]}/{key[2:]}.json"
     kept = json.loads(path.read_bytes())
     assert kept["request"] == {
@@ -46,7 +46,7 @@ def test_an_answer_is_asked_for_once_and_replayed(tmp_path: Path) -> None:
 
 def test_the_same_run_gives_the_same_bytes(tmp_path: Path) -> None:
     for name in ("one", "two"):
-        CachedClient(tmp_path / name, saying("yes")).ask(*ASK)
+        CachedClient(tmp_path / name, saying("yes")).ask(Request(*ASK))
     one, two = (files(tmp_path / name)[0].read_bytes() for name in ("one", "two"))
     assert one == two
 
@@ -61,20 +61,21 @@ def test_every_part_of_the_request_is_in_the_key(place: int, tmp_path: Path) -> 
         {"type": "array"},
         {"temperature": 0.5},
     ][place]
-    assert answer_key(*asked) != answer_key(*other)
-    CachedClient(tmp_path, saying("yes")).ask(*ASK)
+    assert answer_key(asked[0], Request(*asked[1:])) != answer_key(other[0], Request(*other[1:]))
+    CachedClient(tmp_path, saying("yes")).ask(Request(*ASK))
     with pytest.raises(NotAvailableError, match="does not hold it"):
-        CachedClient(tmp_path, model=other[0]).ask(*other[1:])
+        CachedClient(tmp_path, model=other[0]).ask(Request(*other[1:]))
 
 
 def test_the_order_of_settings_is_not_in_the_key() -> None:
     a, b = {"top_p": 1, "temperature": 0}, {"temperature": 0, "top_p": 1}
-    assert answer_key("m", ASK[0], ASK[1], a) == answer_key("m", ASK[0], ASK[1], b)
+    one, two = (Request(ASK[0], ASK[1], settings) for settings in (a, b))
+    assert answer_key("m", one) == answer_key("m", two)
 
 
 def test_a_replay_fails_on_a_miss_and_writes_nothing(tmp_path: Path) -> None:
     with pytest.raises(NotAvailableError, match="of provider:name was needed, but .* or run with"):
-        CachedClient(tmp_path, model="provider:name").ask(*ASK)
+        CachedClient(tmp_path, model="provider:name").ask(Request(*ASK))
     assert files(tmp_path) == []
 
 
@@ -92,14 +93,14 @@ def test_a_replay_fails_on_a_miss_and_writes_nothing(tmp_path: Path) -> None:
 )
 def test_a_damaged_file_is_no_answer(tmp_path: Path, damage) -> None:
     client = saying("yes")
-    CachedClient(tmp_path, client).ask(*ASK)
+    CachedClient(tmp_path, client).ask(Request(*ASK))
     (path,) = files(tmp_path)
     whole = path.read_bytes()
     assert damage(whole) != whole
     path.write_bytes(damage(whole))
     with pytest.raises(NotAvailableError):
-        CachedClient(tmp_path, model=client.model).ask(*ASK)
-    assert CachedClient(tmp_path, client).ask(*ASK).text == "yes"
+        CachedClient(tmp_path, model=client.model).ask(Request(*ASK))
+    assert CachedClient(tmp_path, client).ask(Request(*ASK)).text == "yes"
     assert path.read_bytes() == whole
 
 
@@ -112,13 +113,13 @@ def test_a_run_that_broke_off_asks_for_the_rest_alone(tmp_path: Path) -> None:
     flaky = Scripted(script)
     questions = [[{"role": "user", "content": f"{i}?"}] for i in range(5)]
     for messages in questions[:2]:
-        CachedClient(tmp_path, flaky).ask(messages, {}, {})
+        CachedClient(tmp_path, flaky).ask(Request(messages, {}, {}))
     with pytest.raises(ConnectionError):
-        CachedClient(tmp_path, flaky).ask(questions[2], {}, {})
+        CachedClient(tmp_path, flaky).ask(Request(questions[2], {}, {}))
     assert len(files(tmp_path)) == 2
     for messages in questions:
-        CachedClient(tmp_path, flaky).ask(messages, {}, {})
-    asked = [entry["messages"][0]["content"] for entry in flaky.asked]
+        CachedClient(tmp_path, flaky).ask(Request(messages, {}, {}))
+    asked = [entry.messages[0]["content"] for entry in flaky.asked]
     assert asked == ["0?", "1?", "2?", "2?", "3?", "4?"]
 
 
@@ -180,12 +181,12 @@ def test_a_model_is_told_nothing_about_the_shift() -> None:
     assert reply.ranking.status == "unusable"
     assert (reply.answer.text, reply.answer.stop) == ("I would rather not.", "end")
     (asked,) = client.asked
-    assert asked["schema"] == ANSWER_SCHEMA
-    assert asked["parameters"] == {"temperature": 0}
-    sent = json.dumps(asked["messages"])
+    assert asked.schema == ANSWER_SCHEMA
+    assert asked.parameters == {"temperature": 0}
+    sent = json.dumps(asked.messages)
     for word in (shift.shift_id, shift.dataset, shift.rows_hash, shift.data_hash, "at_least"):
         assert word not in sent
-    table = json.loads(asked["messages"][1]["content"].splitlines()[-1])
+    table = json.loads(asked.messages[1]["content"].splitlines()[-1])
     assert set(table) == {
         "target", "classes", "description", "target_documentation", "features",
     }  # fmt: skip

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from inconvenient.benchmark.collateral import penalised_coefficients
 from inconvenient.errors import InputError
 from inconvenient.selection.chance import shared_size, uniform_rows
 from inconvenient.selection.criterion import Criterion
 from inconvenient.selection.importance import importance, importance_bins
+from inconvenient.selection.penalised import penalised_coefficients
 from inconvenient.selection.verification import fit_independent, t_values
 from inconvenient.verify.chance import draw_rows, meets, shared
 from inconvenient.verify.collateral import penalised

@@ -11,66 +11,14 @@ from numpy.typing import NDArray
 from inconvenient.benchmark.grid import pool_design
 from inconvenient.config import Params
 from inconvenient.selection.chance import shared_size, uniform_rows
+from inconvenient.selection.penalised import penalised_coefficients
 from inconvenient.shifts.rows import unpack_rows
 
 if TYPE_CHECKING:
     from inconvenient.data import Dataset, Split
     from inconvenient.selection.design import Design
 
-__all__ = ["collateral_frame", "penalised_coefficients", "relative_change"]
-
-
-def penalised_coefficients(
-    X: NDArray[np.float64], y: NDArray[np.float64], *, n_classes: int, ridge: float
-) -> NDArray[np.float64]:
-    """Fit ridge or logistic regression with a penalty per row.
-
-    Parameters
-    ----------
-    X : ndarray of float64, shape (n, q)
-        Columns without the intercept.
-    y : ndarray of float64, shape (n,)
-        Target, or class codes.
-    n_classes : int
-        0 for regression.
-    ridge : float
-        Minimised is the mean over rows of half the squared error, or of the log loss, plus
-        ``ridge / 2`` times the sum of squared coefficients; the intercept is free.
-
-    Returns
-    -------
-    ndarray of float64, shape (q, C)
-        C is 1 for regression and two classes, else the number of classes, and then rows sum to 0.
-        A class without rows has coefficients 0; with one class alone, all are 0.
-
-    Notes
-    -----
-    The logistic fits are Newton's to a gradient of 1e-11, O(n q^2 C^2) a step.
-    """
-    n, q = X.shape
-    if not n_classes:
-        centred = X - X.mean(axis=0)
-        gram = centred.T @ centred
-        gram[np.diag_indices(q)] += n * ridge
-        coefficients: NDArray[np.float64] = np.linalg.solve(gram, centred.T @ (y - y.mean()))
-        return coefficients[:, None]
-
-    from sklearn.linear_model import LogisticRegression
-
-    out = np.zeros((q, 1 if n_classes == 2 else n_classes))
-    present, codes = np.unique(y.astype(np.int64), return_inverse=True)
-    if present.size == 1:
-        return out
-    model = LogisticRegression(
-        C=1.0 / (n * ridge), solver="newton-cholesky", tol=1e-11, max_iter=200
-    ).fit(X, codes)
-    if n_classes == 2:
-        out[:, 0] = model.coef_[0]
-    elif present.size == 2:  # the symmetric form of one contrast
-        out[:, present] = np.column_stack([-model.coef_[0], model.coef_[0]]) / 2
-    else:
-        out[:, present] = model.coef_.T
-    return out
+__all__ = ["collateral_frame", "relative_change"]
 
 
 def relative_change(
@@ -112,9 +60,9 @@ def collateral_frame(
     Notes
     -----
     Over the design columns (pool-standardised) that belong to no feature the shift bends, without
-    intercept, for all classes. Sample and pool are fitted alike, by
-    :func:`penalised_coefficients` with the per-row penalty ``params.collateral.ridge``. Each
-    distinct row set is fitted once. Fits use the threads they are given; run it as a unit.
+    intercept, for all classes. Sample and pool are fitted alike, with the per-row penalty
+    ``params.collateral.ridge``. Each distinct row set is fitted once. Fits use the threads they are
+    given; run it as a unit.
     """
     own = shifts[shifts["dataset"] == dataset.name].sort_values("shift_id")
     design = pool_design(dataset, split.pool, params)

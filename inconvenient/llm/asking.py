@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from inconvenient.llm.answers import Ranking, read_ranking
-from inconvenient.llm.cache import Answer, Client
+from inconvenient.llm.cache import Answer, Client, Request
 from inconvenient.llm.prompts import ANSWER_SCHEMA, write_prompt
 from inconvenient.llm.rankings import generator_of
 from inconvenient.llm.tasks import Question
@@ -69,5 +69,5 @@ def ask_ranking(
     """
     rng = generator_of(seed, name)
     prompt = write_prompt(question, variant, rng)
-    answer = client.ask(prompt.messages, ANSWER_SCHEMA, parameters)
+    answer = client.ask(Request(prompt.messages, ANSWER_SCHEMA, parameters))
     return Reply(read_ranking(answer.text, prompt, rng), answer)

@@ -13,7 +13,33 @@ from inconvenient.errors import InputError, NotAvailableError
 from inconvenient.llm.prompts import Message
 from inconvenient.store import Store, canonical_json
 
-__all__ = ["Answer", "CachedClient", "Client", "answer_key"]
+__all__ = ["Answer", "CachedClient", "Client", "Request", "answer_key"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Request:
+    """What a model is asked.
+
+    Parameters
+    ----------
+    messages : sequence of dict
+        ``role`` and ``content``.
+    schema : mapping
+        JSON schema that the answer should meet, which a client may ignore.
+    parameters : mapping
+        JSON-able settings of the model, such as ``max_tokens``; never a key or a secret, for they
+        are kept with the answer.
+    """
+
+    messages: Sequence[Message]
+    schema: Mapping[str, Any]
+    parameters: Mapping[str, Any]
+
+    def of(self, model: str) -> str:
+        """Return it as canonical JSON, together with the model that is asked."""
+        messages = [dict(message) for message in self.messages]
+        own = {"model": model, "messages": messages, "schema": dict(self.schema)}
+        return canonical_json({**own, "parameters": dict(self.parameters)})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -49,49 +75,13 @@ class Client(Protocol):
     def model(self) -> str:
         """Return the name of the model."""
 
-    def ask(
-        self,
-        messages: Sequence[Message],
-        schema: Mapping[str, Any],
-        parameters: Mapping[str, Any],
-    ) -> Answer:
-        """Answer messages.
-
-        Parameters
-        ----------
-        messages : sequence of dict
-            ``role`` and ``content``.
-        schema : mapping
-            JSON schema that the answer should meet, which a client may ignore.
-        parameters : mapping
-            JSON-able settings of the model, such as ``max_tokens``; never a key or a secret, for
-            they are kept with the answer.
-        """
+    def ask(self, request: Request) -> Answer:
+        """Answer a request."""
 
 
-def answer_key(
-    model: str,
-    messages: Sequence[Message],
-    schema: Mapping[str, Any],
-    parameters: Mapping[str, Any],
-) -> str:
+def answer_key(model: str, request: Request) -> str:
     """Return the key of an answer: the SHA-256 of what was asked as canonical JSON, 64 digits."""
-    text = canonical_json(_request(model, messages, schema, parameters))
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
-
-
-def _request(
-    model: str,
-    messages: Sequence[Message],
-    schema: Mapping[str, Any],
-    parameters: Mapping[str, Any],
-) -> dict[str, Any]:
-    return {
-        "model": model,
-        "messages": [dict(message) for message in messages],
-        "schema": dict(schema),
-        "parameters": dict(parameters),
-    }
+    return hashlib.sha256(request.of(model).encode("ascii")).hexdigest()
 
 
 class CachedClient:
@@ -130,12 +120,7 @@ class CachedClient:
         self._store, self._client = Store(folder), client
         self.model = client.model if client is not None else str(model)
 
-    def ask(
-        self,
-        messages: Sequence[Message],
-        schema: Mapping[str, Any],
-        parameters: Mapping[str, Any],
-    ) -> Answer:
+    def ask(self, request: Request) -> Answer:
         """Return the kept answer, else ask and keep it; see :class:`Client`.
 
         Raises
@@ -145,9 +130,9 @@ class CachedClient:
         StoreError
             If the folder cannot be read or written.
         """
-        request = _request(self.model, messages, schema, parameters)
-        key = answer_key(self.model, messages, schema, parameters)
-        kept = _read(self._store.get(f"{key}.json"), request)
+        asked = request.of(self.model)
+        key = answer_key(self.model, request)
+        kept = _read(self._store.get(f"{key}.json"), asked)
         if kept is not None:
             return kept
         if self._client is None:
@@ -155,20 +140,20 @@ class CachedClient:
                 f"the answer {key[:12]}... of {self.model} was needed, but {self._store.root} does "
                 "not hold it; bring all answers of the run, or run with a client"
             )
-        answer = self._client.ask(messages, schema, parameters)
-        value = canonical_json({"request": request, "answer": dataclasses.asdict(answer)})
+        answer = self._client.ask(request)
+        value = canonical_json({"request": json.loads(asked), "answer": dataclasses.asdict(answer)})
         self._store.put(f"{key}.json", value.encode("ascii") + b"\n")
         return answer
 
 
-def _read(value: bytes | None, request: Mapping[str, Any]) -> Answer | None:
+def _read(value: bytes | None, asked: str) -> Answer | None:
     """Return the answer in a file, or None unless it is a whole one to this request."""
     if value is None:
         return None
     try:
         kept = json.loads(value)
         answer = Answer(**kept["answer"])
-        same = canonical_json(kept["request"]) == canonical_json(request)
+        same = canonical_json(kept["request"]) == asked
     except (ValueError, KeyError, TypeError):
         return None
     return answer if same and isinstance(answer.text, str) else None

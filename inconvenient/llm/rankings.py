@@ -11,6 +11,7 @@ import pandas as pd
 
 from inconvenient.llm.tasks import Question, sample_design
 from inconvenient.selection.design import Design, round_significant
+from inconvenient.selection.penalised import penalised_coefficients
 from inconvenient.selection.problem import RIDGE
 from inconvenient.shifts.records import Context
 
@@ -99,10 +100,10 @@ def bootstrap_table(
     """
     design = sample_design(X, y, context)
     n = len(design.X)
-    b = _penalised(design, np.ones(n))
+    b = _penalised(design)
     share = np.full(n, 1 / n)
     drawn = (rng.multinomial(n, share).astype(np.float64) for _ in range(resamples))
-    s = np.array([_penalised(design, weights) for weights in drawn]).std(axis=0, ddof=1)
+    s = np.array([_penalised(design, counts) for counts in drawn]).std(axis=0, ddof=1)
     rows = []
     for feature in design.features:
         own = design.columns_of(feature) - 1  # without the intercept
@@ -113,31 +114,9 @@ def bootstrap_table(
     return pd.DataFrame(rows, index=names, columns=["size", "spread", "instability"])
 
 
-def _penalised(design: Design, weights: FloatArray) -> FloatArray:
-    """Return coefficients without intercept, (p - 1, C), of rows that count ``weights`` times."""
-    X, y = design.X[:, 1:], design.y
-    total = weights.sum()
-    if design.task == "regression":
-        mean = weights @ X / total
-        centred = X - mean
-        gram = (centred * weights[:, None]).T @ centred
-        gram[np.diag_indices_from(gram)] += total * RIDGE
-        solved: FloatArray = np.linalg.solve(gram, centred.T @ (weights * y))
-        return solved[:, None]
-    from sklearn.linear_model import LogisticRegression
-
-    drawn = weights > 0.0
-    present = np.unique(y[drawn]).astype(np.int64)
-    out = np.zeros((X.shape[1], 1 if design.n_classes == 2 else design.n_classes))
-    if present.size == 1:
-        return out
-    model = LogisticRegression(
-        C=1.0 / (total * RIDGE), solver="newton-cholesky", tol=1e-6, max_iter=200
-    ).fit(X[drawn], y[drawn], sample_weight=weights[drawn])
-    if design.n_classes == 2:
-        out[:, 0] = model.coef_[0]
-    elif present.size == 2:  # the symmetric form of one contrast
-        out[:, present] = np.column_stack([-model.coef_[0], model.coef_[0]]) / 2
-    else:
-        out[:, present] = model.coef_.T
-    return out
+def _penalised(design: Design, counts: FloatArray | None = None) -> FloatArray:
+    """Return coefficients without intercept, (p - 1, C), of rows that count so many times."""
+    X = design.X[:, 1:]
+    return penalised_coefficients(
+        X, design.y, n_classes=design.n_classes, ridge=RIDGE, counts=counts
+    )

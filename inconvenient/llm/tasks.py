@@ -13,7 +13,7 @@ from inconvenient.data import Dataset, load_dataset
 from inconvenient.errors import InputError
 from inconvenient.selection.design import Design, build_design, round_significant
 from inconvenient.selection.problem import RARE_LEVEL_SHARE, RIDGE
-from inconvenient.selection.verification import fit_independent
+from inconvenient.selection.verification import fit_design
 from inconvenient.shifts.records import Context, Shift
 
 __all__ = ["Coefficient", "Question", "Truth", "ask_about", "sample_design", "truth_of"]
@@ -186,14 +186,7 @@ def ask_about(X: pd.DataFrame, y: pd.Series, context: Context) -> Question:
 def _fitted(design: Design) -> tuple[FloatArray, bool]:
     """Return the coefficients (p, C) of a sample and whether they are penalised."""
     for ridge in (0.0, RIDGE):
-        fit = fit_independent(
-            design.X,
-            design.y,
-            task=design.task,
-            n_classes=design.n_classes,
-            ridge=ridge,
-            min_class=1,
-        )
+        fit = fit_design(design, ridge=ridge, min_class=1)
         if fit.status == "ok":
             return round_significant(fit.coefficients), ridge > 0.0
     raise InputError(
@@ -231,14 +224,7 @@ def truth_of(shift: Shift) -> Truth:
     pool = np.setdiff1d(np.arange(len(dataset), dtype=np.int64), test, assume_unique=True)
     design, reference = _pool_fit(shift.dataset, dataset.hash, pool.tobytes(), shift.ridge)
     rows = np.searchsorted(pool, np.sort(shift.rows))
-    sample = fit_independent(
-        design.X[rows],
-        design.y[rows],
-        task=design.task,
-        n_classes=design.n_classes,
-        ridge=shift.ridge,
-        min_class=1,
-    ).coefficients
+    sample = fit_design(design, rows, ridge=shift.ridge, min_class=1).coefficients
     _check(shift, dataset, design, reference, sample)
     moved = np.sqrt(((sample - reference) ** 2).sum(axis=1))
     distances = {}
@@ -260,15 +246,7 @@ def _pool_fit(name: str, _hash: str, pool: bytes, ridge: float) -> tuple[Design,
         n_classes=len(dataset.classes),
         rare_level_share=RARE_LEVEL_SHARE,
     )
-    fit = fit_independent(
-        design.X,
-        design.y,
-        task=design.task,
-        n_classes=design.n_classes,
-        ridge=ridge,
-        min_class=1,
-    )
-    return design, fit.coefficients
+    return design, fit_design(design, ridge=ridge, min_class=1).coefficients
 
 
 def _check(

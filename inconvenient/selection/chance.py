@@ -12,7 +12,7 @@ from inconvenient.selection.criterion import Criterion
 from inconvenient.selection.engine import Engine, State
 from inconvenient.selection.reference import Aim, ReferenceModel
 from inconvenient.selection.threads import in_parts
-from inconvenient.selection.verification import fit_independent, next_to_separated
+from inconvenient.selection.verification import fit_design, next_to_separated
 
 __all__ = ["UniformFits", "shared_size", "uniform_rows"]
 
@@ -122,17 +122,9 @@ class UniformFits:
         if self._reference.ridge > 0.0:
             return np.nan if state is None else state.coefficients
         design = self._engine.design
-        X = design.X[rows]
         if state is None:
-            return fit_independent(
-                X,
-                design.y[rows],
-                task=design.task,
-                n_classes=design.n_classes,
-                ridge=0.0,
-                min_class=1,
-            ).coefficients
-        if design.task != "regression" and next_to_separated(X, state.contrasts):
+            return fit_design(design, rows, ridge=0.0, min_class=1).coefficients
+        if design.task != "regression" and next_to_separated(design.X[rows], state.contrasts):
             return np.nan
         return state.coefficients
 

@@ -15,7 +15,7 @@ from inconvenient.selection.engine import Engine, State
 from inconvenient.selection.reference import Aim, ReferenceModel
 from inconvenient.selection.steering import exchange, steer, uniform_state
 from inconvenient.selection.strategies import Trajectory, push, seed_sample, uniform_order
-from inconvenient.selection.verification import Fit, fit_independent
+from inconvenient.selection.verification import Fit, fit_design
 
 __all__ = ["STRATEGIES", "Finder", "Found", "achieved"]
 
@@ -245,12 +245,9 @@ class Finder:
         rows = np.sort(rows)
         key = hashlib.sha256(rows.tobytes()).digest()
         if key not in self._fits:
-            design = self._engine.design
-            self._fits[key] = fit_independent(
-                design.X[rows],
-                design.y[rows],
-                task=design.task,
-                n_classes=design.n_classes,
+            self._fits[key] = fit_design(
+                self._engine.design,
+                rows,
                 ridge=self._reference.ridge,
                 min_class=self._min_class,
             )

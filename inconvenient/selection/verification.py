@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.linalg
@@ -18,10 +18,14 @@ from inconvenient.selection.softmax import (
     probabilities,
 )
 
+if TYPE_CHECKING:
+    from inconvenient.selection.design import Design
+
 __all__ = [
     "CURVATURE_TOLERANCE",
     "RANK_TOLERANCE",
     "Fit",
+    "fit_design",
     "fit_independent",
     "is_separable",
     "next_to_separated",
@@ -295,6 +299,16 @@ def fit_independent(
         if task == "binary":
             return Fit(_read_only(-contrasts.T), "ok")
         return Fit(_read_only(_sum_to_zero(contrasts)), "ok")
+
+
+def fit_design(
+    design: Design, rows: NDArray[np.int64] | None = None, *, ridge: float, min_class: int
+) -> Fit:
+    """Fit the reference model to rows of a design, all by default; see :func:`fit_independent`."""
+    X, y = (design.X, design.y) if rows is None else (design.X[rows], design.y[rows])
+    return fit_independent(
+        X, y, task=design.task, n_classes=design.n_classes, ridge=ridge, min_class=min_class
+    )
 
 
 def t_values(
