@@ -28,7 +28,7 @@ from threadpoolctl import threadpool_limits
 from inconvenient.baselines import LIGHTGBM
 from inconvenient.data import load_dataset, split_dataset
 from inconvenient.evaluation.plan import plans
-from inconvenient.evaluation.runner import score_units
+from inconvenient.evaluation.runner import BATCH, score_units
 from inconvenient.shifts.rows import pack_rows, rows_hash
 from inconvenient.store import Limits, Store, Unit, run_units
 
@@ -41,7 +41,7 @@ DATASETS = {
 }
 
 
-def units(name: str, count: int, batch_size: int | None = None) -> list[Unit]:
+def units(name: str, count: int, batch_size: int = BATCH) -> list[Unit]:
     """Return units that score LightGBM on samples of 2,000 rows, as many each as is usual."""
     dataset = load_dataset(name)
     split = split_dataset(dataset, seed=0)
@@ -72,7 +72,7 @@ def seconds(work: list[Unit], workers: int, limits: Limits | None = None) -> flo
         return time.perf_counter() - start
 
 
-def overhead(name: str, count: int, batch_size: int | None = None) -> tuple[float, float]:
+def overhead(name: str, count: int, batch_size: int = BATCH) -> tuple[float, float]:
     """Return the wall time of a run in this process, and what of it is inside fit and predict."""
     clock = Clock()
     with threadpool_limits(limits=1), clock.on():

@@ -17,7 +17,7 @@ from inconvenient.data import load_dataset, split_dataset
 from inconvenient.errors import InputError
 from inconvenient.evaluation.protocol import fit_score, sample_rows
 from inconvenient.selection.chance import uniform_rows
-from inconvenient.stages.study import tables
+from tuned_study import tables
 
 STUDY = StudyParams(3, 2, 100, 2, 20, ("linear",))
 FAMILIES = {"a0": "twins", "a1": "twins"}

@@ -17,7 +17,7 @@ from inconvenient.errors import InputError
 from inconvenient.evaluation.choice import TASKS, chosen
 from inconvenient.evaluation.estimators import OwnModel, bound, own_model
 from inconvenient.evaluation.plan import Plan, plans
-from inconvenient.evaluation.runner import score_units, tune_units
+from inconvenient.evaluation.runner import BATCH, score_units, tune_units
 from inconvenient.evaluation.tables import score_table
 from inconvenient.shifts.published import Published
 from inconvenient.store import Limits, Store, Unit, run_units, worker_count
@@ -131,10 +131,8 @@ def evaluate(
     limits = None
     if time_limit is not None or memory_limit is not None:
         limits = Limits(seconds=time_limit, megabytes=memory_limit)
-    if trials:
-        units = _tuning(model, datasets, published, todo, trials=trials, seed=seed)
-    else:
-        units = _scoring(model, datasets, published, todo, seed=seed, single=limits is not None)
+    single = limits is not None  # one training set a unit, where one may be ended alone
+    units = _units(model, datasets, published, todo, trials=trials, seed=seed, single=single)
     count = worker_count(workers)
     with ExitStack() as stack:
         if isinstance(model, OwnModel) and count > 1:
@@ -195,19 +193,21 @@ def _resolved(estimator: Any, trials: int) -> Baseline | OwnModel:
     return own_model(estimator)
 
 
-def _scoring(
+def _units(
     model: Baseline | OwnModel,
     datasets: dict[str, Dataset],
     published: Published,
     todo: dict[str, Plan],
     *,
+    trials: int,
     seed: int,
     single: bool,
 ) -> list[Unit]:
-    """Return units, each of one training set where one may fail in a way of its own."""
     tests = {name: split.report for name, split in published.splits.items()}
     if isinstance(model, Baseline):
-        size = 1 if single else None
+        if trials:
+            return tune_units(datasets, todo, tests, [model], trials=trials, seed=seed)
+        size = 1 if single else BATCH
         return score_units(
             datasets, todo, tests, [model], stage="evaluate", seed=seed, batch_size=size
         )
@@ -220,24 +220,10 @@ def _scoring(
             [bound(model, datasets[name])],
             stage="evaluate",
             seed=seed,
-            batch_size=1,
+            batch_size=1,  # one that takes its process down costs itself alone
             identity=model.identity,
         )
     return units
-
-
-def _tuning(
-    model: Baseline | OwnModel,
-    datasets: dict[str, Dataset],
-    published: Published,
-    todo: dict[str, Plan],
-    *,
-    trials: int,
-    seed: int,
-) -> list[Unit]:
-    assert isinstance(model, Baseline)
-    tests = {name: split.report for name, split in published.splits.items()}
-    return tune_units(datasets, todo, tests, [model], trials=trials, seed=seed)
 
 
 def _result(shifts: pd.DataFrame, scores: pd.DataFrame, more: Sequence[str]) -> pd.DataFrame:

@@ -113,7 +113,7 @@ def score_units(
     *,
     stage: str,
     seed: int,
-    batch_size: int | None = None,
+    batch_size: int = BATCH,
     identity: Mapping[str, Any] | None = None,
 ) -> list[Unit]:
     """Return units that score models with their default settings on all training sets of plans.
@@ -128,8 +128,8 @@ def score_units(
     stage : str
     seed : int
         Of the models.
-    batch_size : int, optional
-        Training sets of a unit, at most; 32 by default.
+    batch_size : int
+        Training sets of a unit, at most.
     identity : mapping, optional
         JSON-able facts that tell a model from others of its name; they enter the keys.
 
@@ -162,7 +162,7 @@ def score_units(
             setting, parts = model.default(dataset.task), common.key_parts()
             if identity is not None:
                 parts["identity"] = identity
-            for batch in _batches(plan, batch_size or BATCH):
+            for batch in _batches(plan, batch_size):
                 key = _key(stage, batch, parts, what="default", setting=setting)
                 units.append(
                     Unit(key, _score, (common, batch, setting), name, _ended, common.facts())

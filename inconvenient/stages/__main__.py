@@ -25,12 +25,14 @@ STAGES = (
     "seeds",
     "report",
 )
+#: What takes hours and so is no stage of dvc.yaml, but is run like one.
+STUDY = "study"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a stage in the current folder; return 0, 1 after an error that it explained, or 130."""
     parser = argparse.ArgumentParser(prog="python -m inconvenient.stages", description=__doc__)
-    parser.add_argument("stage", choices=STAGES)
+    parser.add_argument("stage", choices=(*STAGES, STUDY))
     parser.add_argument("profile", help="an entry of `profiles` in params.yaml")
     parser.add_argument("--workers", type=int, help="processes; default: $INCONVENIENT_WORKERS")
     given = parser.parse_args(arguments)
