@@ -45,7 +45,7 @@ FITS = ("independent fits", "fits of the pool", "filter models")
 
 # Functions to be timed, "module:name" or "module:class.name" below inconvenient, by part.
 SPOTS = {
-    "independent fits": ["selection.finding:fit_independent"],
+    "independent fits": ["selection.finding:fit_design", "selection.chance:fit_design"],
     "fits of the pool": ["selection.reference:t_values", "selection.reference:is_separable"],
     "filter models": [
         "baselines.linear:LinearModel._fit_ridge",
@@ -133,15 +133,21 @@ def watch_all(clock: Clock) -> None:
     clock.watch(lightgbm.Booster, "predict", "filter models")
     for part, spots in SPOTS.items():
         for spot in spots:
-            module_name, _, name = spot.partition(":")
-            holder: Any = importlib.import_module(f"inconvenient.{module_name}")
-            *outer, name = name.split(".")
-            for step in outer:
-                holder = getattr(holder, step)
+            holder, name = found(spot)
             if isinstance(vars(holder).get(name), classmethod):
                 setattr(holder, name, staticmethod(clock.timed(getattr(holder, name), part)))
             else:
                 clock.watch(holder, name, part)
+
+
+def found(spot: str) -> tuple[Any, str]:
+    """Return the module or class that holds a function of SPOTS, and its name there."""
+    module_name, _, name = spot.partition(":")
+    holder: Any = importlib.import_module(f"inconvenient.{module_name}")
+    *outer, name = name.split(".")
+    for step in outer:
+        holder = getattr(holder, step)
+    return holder, name
 
 
 def construct(name: str) -> tuple[str, int, int, Callable[[], int], Callable[[], int]]:

@@ -75,13 +75,12 @@ def test_default_scores(world, tmp_path):
     assert row["score_ood"] == by_hand(order[: int(shift["size"])])
 
 
-def test_units_hold_each_training_set_once_a_dataset_after_the_other(world, monkeypatch):
+def test_units_hold_each_training_set_once_a_dataset_after_the_other(world):
     tables, splits, shifts, params = world
-    monkeypatch.setattr(runner, "BATCH", 2)
-    evaluate = dataclasses.replace(params.evaluate, baselines=("linear", "lightgbm"))
-    params = dataclasses.replace(params, evaluate=evaluate)
-    units = runner.default_units(tables, splits, shifts, params)
     todo = plans(splits, shifts, controls=3, seed=params.shifts.seed)
+    tests = {name: split.report for name, split in splits.items()}
+    models = [BASELINES["linear"], BASELINES["lightgbm"]]
+    units = runner.score_units(tables, todo, tests, models, stage="evaluate", seed=1, batch_size=2)
     found = []
     for unit in units:
         common, batch, _ = unit.arguments
