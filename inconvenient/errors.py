@@ -12,6 +12,7 @@ __all__ = [
     "InputError",
     "MissingDependencyError",
     "MissingWeightsError",
+    "ModelError",
     "NotAvailableError",
     "SplitError",
     "StoreError",
@@ -62,6 +63,25 @@ class UnitError(InconvenientError, RuntimeError):
 
 class ClusterError(InconvenientError, ConnectionError):
     """A cluster that cannot be reached, was lost, or has other packages than this process."""
+
+
+class ModelError(InconvenientError, RuntimeError):
+    """A language model that gave no answer.
+
+    Parameters
+    ----------
+    message : str
+        What was asked of whom, what came, and what to try; no key is in it.
+    reason : str
+        In a word or two, for counts: "rate limit", "timeout", "server error", "connection",
+        "no answer", "refused request", "not allowed", "unknown model".
+    fatal : bool
+        Whether every other question to the model would fail alike, as without a key.
+    """
+
+    def __init__(self, message: str, *, reason: str, fatal: bool = False) -> None:
+        super().__init__(message)
+        self.reason, self.fatal = reason, fatal
 
 
 class UnmetError(InconvenientError, RuntimeError):

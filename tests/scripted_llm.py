@@ -16,6 +16,7 @@ class Scripted:
 
     script: Callable[[Sequence[Message]], str]
     model: str = "scripted:one"
+    at_once: int = 1
     asked: list[Request] = field(default_factory=list)
 
     def ask(self, request: Request) -> Answer:

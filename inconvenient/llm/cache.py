@@ -25,10 +25,11 @@ class Request:
     messages : sequence of dict
         ``role`` and ``content``.
     schema : mapping
-        JSON schema that the answer should meet, which a client may ignore.
+        JSON schema that the answer should meet, which a client may ignore; {} for free text.
     parameters : mapping
-        JSON-able settings of the model, such as ``max_tokens``; never a key or a secret, for they
-        are kept with the answer.
+        JSON-able settings: ``max_tokens``, of the answer; ``temperature``; ``seed``, where the
+        model takes one; ``logprobs``, how many alternatives of the first token to return with
+        their log-probabilities. Never a key or a secret, for they are kept with the answer.
     """
 
     messages: Sequence[Message]
@@ -52,14 +53,19 @@ class Answer:
         As it came.
     tokens_in, tokens_out : int
         Of messages and answer, as the client counts them; 0 where it does not.
-    stop : str
-        Why it ended, in the client's words, such as "end", "length" or "refusal"; "" if unknown.
+    stop : {"end", "length", "refusal", "too long", ""}
+        Why it ended: by itself, cut off at ``max_tokens``, refused by the model or its filter, not
+        begun since the messages exceed the model's context; "" if unknown.
+    logprobs : dict of str to float
+        Of the likeliest first tokens, their natural log-probabilities; empty where a client has
+        none or ``parameters`` did not ask for them.
     """
 
     text: str
     tokens_in: int = 0
     tokens_out: int = 0
     stop: str = ""
+    logprobs: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
 
 class Client(Protocol):
@@ -69,14 +75,26 @@ class Client(Protocol):
     ----------
     model : str
         Which model answers, "provider:name"; part of the key under which answers are kept.
+    at_once : int
+        Requests that may be under way at a time; ``ask`` is called from as many threads.
     """
 
     @property
     def model(self) -> str:
         """Return the name of the model."""
 
+    @property
+    def at_once(self) -> int:
+        """Return how many requests may be under way at a time."""
+
     def ask(self, request: Request) -> Answer:
-        """Answer a request."""
+        """Answer a request.
+
+        Raises
+        ------
+        ModelError
+            If there is no answer, however often it was tried.
+        """
 
 
 def answer_key(model: str, request: Request) -> str:
@@ -119,6 +137,7 @@ class CachedClient:
             )
         self._store, self._client = Store(folder), client
         self.model = client.model if client is not None else str(model)
+        self.at_once = client.at_once if client is not None else 1
 
     def ask(self, request: Request) -> Answer:
         """Return the kept answer, else ask and keep it; see :class:`Client`.
