@@ -11,7 +11,7 @@ import numpy as np
 
 from inconvenient.llm.prompts import Prompt, shorten
 
-__all__ = ["COUNTS", "Ranking", "read_ranking"]
+__all__ = ["COUNTS", "Ranking", "list_in", "read_ranking"]
 
 #: What became of the places that were asked for; they sum to ``asked``.
 COUNTS = ("named", "missing", "repeated", "invented", "numbers")
@@ -19,7 +19,6 @@ COUNTS = ("named", "missing", "repeated", "invented", "numbers")
 #: Longest reason that is kept, in characters.
 REASON = 300
 
-_LIST = re.compile(r'"ranking"\s*:\s*\[')
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?\.?")
 _SPACE = re.compile(r"\s*")
 
@@ -94,7 +93,7 @@ def read_ranking(text: str, prompt: Prompt, rng: np.random.Generator) -> Ranking
     is replaced there by a random feature that was not named, as if the model had drawn it, so that
     no later entry moves up. All behind the places asked for is in random order.
     """
-    entries, truncated = _entries(text)
+    entries, truncated = list_in(text, "ranking")
     places: list[str | None] = []
     reasons: dict[str, str] = {}
     counts = dict.fromkeys(COUNTS, 0)
@@ -115,9 +114,12 @@ def read_ranking(text: str, prompt: Prompt, rng: np.random.Generator) -> Ranking
     return Ranking(features, reasons, prompt.asked, **counts, surplus=surplus, truncated=truncated)
 
 
-def _entries(text: str) -> tuple[list[Any], bool]:
-    """Return the values of the list in a text that are whole, and whether it has no end."""
-    starts = [match.end() for match in _LIST.finditer(text)]
+def list_in(text: str, name: str) -> tuple[list[Any], bool]:
+    """Return the values of a list in a text that are whole, and whether it has no end.
+
+    The list is the last ``"name": [``, else the first "[" of the text.
+    """
+    starts = [match.end() for match in re.finditer(rf'"{name}"\s*:\s*\[', text)]
     at = starts[-1] if starts else text.find("[") + 1
     if at == 0:
         return [], False
