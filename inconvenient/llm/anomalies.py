@@ -23,16 +23,7 @@ from inconvenient.llm.tasks import ask_about
 from inconvenient.shifts import list_shifts, load_shift
 from inconvenient.store import Store
 
-__all__ = ["PAPER", "Anomalies", "drawn_shifts", "find_anomalies", "pose_all"]
-
-#: Recall@5 in the paper (section 4.4), of its best model and of random ranking, per operation.
-PAPER: Mapping[str, float] = {
-    "amplify": 0.427,
-    "attenuate": 0.327,
-    "flip": 0.367,
-    "overall": 0.374,
-    "random": 0.168,
-}
+__all__ = ["Anomalies", "drawn_shifts", "find_anomalies", "pose_all"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
