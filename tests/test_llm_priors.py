@@ -153,7 +153,7 @@ def test_a_strong_prior_returns_its_means(
 ) -> None:
     X, y = regression
     terms = {"bmi": (0.7, 1.0), "bp": (-2.0, 0.5), ("sex", "m"): (0.4, 1.0)}
-    model = PriorModel(Prior(terms), strength=1e12).fit(X, y)
+    model = PriorModel(Prior(terms), strength=1e12, default_sd=1e-6).fit(X, y)
     wanted = {("bmi", None): 0.7, ("bp", None): -2.0, ("sex", "m"): 0.4}
     found = dict(zip(model.columns_, model.coef_))
     assert set(wanted) < set(found)
@@ -161,7 +161,9 @@ def test_a_strong_prior_returns_its_means(
         assert coefficient == pytest.approx(wanted.get(column, 0.0), abs=1e-8)
 
     X, y = binary
-    model = PriorModel(Prior({"mean radius": (-3.0, 1.0)}), strength=1e12).fit(X, y)
+    model = PriorModel(Prior({"mean radius": (-3.0, 1.0)}), strength=1e12, default_sd=1e-6).fit(
+        X, y
+    )
     found = dict(zip(model.columns_, model.coef_[0]))
     assert found["mean radius", None] == pytest.approx(-3.0, abs=1e-8)
     # a negative coefficient makes the last class less likely, whatever the sample says
@@ -170,7 +172,7 @@ def test_a_strong_prior_returns_its_means(
 
     X, y = multiclass
     own = {"cultivar 0": (2.0, 1.0), "cultivar 1": (-1.0, 1.0)}  # nothing of the third: 0
-    model = PriorModel(Prior({"alcohol": own}), strength=1e12).fit(X, y)
+    model = PriorModel(Prior({"alcohol": own}), strength=1e12, default_sd=1e-6).fit(X, y)
     at = model.columns_.index(("alcohol", None))
     np.testing.assert_allclose(model.coef_[:, at], np.array([2.0, -1.0, 0.0]) - 1 / 3, atol=1e-8)
 
@@ -273,9 +275,32 @@ def test_strength_by_cross_validation_takes_a_prior_that_predicts_the_sample(
         assert (again.coef_ == good.coef_).all()
 
 
+def test_strength_is_of_what_the_prior_names_alone(
+    regression: Table, binary: Table, multiclass: Table
+) -> None:
+    for X, y in (regression, binary, multiclass):
+        plain = PriorModel().fit(X, y)
+        for strength in ("size", "cv", 1e6):
+            silent = PriorModel(flat_prior(), strength=strength).fit(X, y)
+            np.testing.assert_array_equal(silent.coef_, plain.coef_)
+    X, y = regression
+    model = PriorModel(Prior({"bmi": (0.0, 1.0)}), strength="size").fit(X, y)
+    Z = OneHotEncoder.fit_transform(X)[1]
+    at = model.columns_.index(("bmi", None))
+    penalty = np.ones(Z.shape[1])
+    penalty[at] = len(X)
+    assert model.named_.sum() == 1
+    assert model.named_[0, at]
+    target = ((y - y.mean()) / y.std(ddof=0)).to_numpy()
+    wanted = np.linalg.solve(Z.T @ Z + np.diag(penalty), Z.T @ target)
+    np.testing.assert_allclose(model.coef_, wanted, atol=1e-10)
+
+
 def test_strength_by_size_is_the_number_of_rows(binary: Table) -> None:
     X, y = binary
     assert PriorModel(strength="size").fit(X, y).strength_ == len(X)
+    doubted = PriorModel(strength="size", sample_sd=0.5).fit(X, y)
+    assert doubted.strength_ == len(X) / 4
 
 
 # Refusals and small samples
@@ -294,6 +319,7 @@ def test_strength_by_size_is_the_number_of_rows(binary: Table) -> None:
         (PriorModel(strength=0.0), 'strength must be a number above 0, "size" or "cv", got 0.0'),
         (PriorModel(strength="much"), "got 'much'"),
         (PriorModel(default_sd=-1.0), "default_sd must be above 0"),
+        (PriorModel(sample_sd=0.0), "sample_sd must be above 0"),
     ],
 )
 def test_refusals(regression: Table, model: PriorModel, text: str) -> None:

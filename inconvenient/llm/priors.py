@@ -55,9 +55,13 @@ class PriorModel(BaseEstimator):
         For one dataset, or by :func:`prior_key` for several; by default the flat prior.
     strength : float, "size" or "cv"
         How many times the prior counts, above 0. 1 takes the standard deviations at their word.
-        "size" is the number of rows of the training sample, so that a standard deviation of 1
-        weighs about as much as the sample whatever its size. "cv" chooses from ``STRENGTHS`` by
-        5-fold cross-validation on the training sample.
+        "size" is the number of rows of the training sample times ``sample_sd`` squared, so that a
+        standard deviation of ``sample_sd`` weighs about as much as the sample whatever its size. "cv" chooses from ``STRENGTHS`` by
+        5-fold cross-validation on the training sample. It holds for what the prior names alone, so
+        that one that says nothing is the linear baseline at any strength.
+    sample_sd : float
+        With "size": how far off the coefficients of a sample are taken to be, as a standard
+        deviation; for that of a convenience sample does not fall with its number of rows.
     default_sd : float
         Standard deviation, about 0, of coefficients that the prior does not name.
     random_state : int, optional
@@ -72,19 +76,21 @@ class PriorModel(BaseEstimator):
         "(other)" for the levels that are rare in the sample.
     mean_, sd_ : float64 (C, q)
         The prior in sample-standardised units, before its strength.
+    named_ : bool (C, q)
+        Whether the prior names the coefficient.
     strength_ : float
     classes_ : ndarray
         Of a classification: labels in the sample.
 
     Notes
     -----
-    Minimises loss + strength * sum_j (b_j - mean_j)^2 / (2 sd_j^2) over the coefficients of the
-    columns that the linear baseline uses, standardised by the sample; intercepts are free. The
-    loss is half the sum of squared errors of the target in sample standard deviations (noise of
-    variance 1), or the sum of log losses. With the flat prior that is scikit-learn's ``Ridge`` and
-    ``LogisticRegression`` at their default penalty, hence the linear baseline. More than two
-    classes have a coefficient each (softmax); means are centred over the classes that the sample
-    holds, for the loss sees differences alone.
+    Minimises loss + sum_j s_j (b_j - mean_j)^2 / (2 sd_j^2) over the coefficients of the columns
+    that the linear baseline uses, standardised by the sample; intercepts are free. s_j is the
+    strength where the prior names a coefficient, else 1. The loss is half the sum of squared errors
+    of the target in sample standard deviations (noise of variance 1), or the sum of log losses.
+    With the flat prior that is scikit-learn's ``Ridge`` and ``LogisticRegression`` at their default
+    penalty, hence the linear baseline. More than two classes have a coefficient each (softmax);
+    means are centred over the classes that the sample holds, for the loss sees differences alone.
 
     The default is a fixed strength because a convenience sample holds no hint of its own bias:
     a choice by the sample judges the prior by how well it predicts more of the same sample, finds
@@ -114,11 +120,13 @@ class PriorModel(BaseEstimator):
         prior: Prior | Mapping[str, Prior] | None = None,
         *,
         strength: float | str = 1.0,
+        sample_sd: float = 1.0,
         default_sd: float = 1.0,
         random_state: int | None = None,
     ) -> None:
         self.prior = prior
         self.strength = strength
+        self.sample_sd = sample_sd
         self.default_sd = default_sd
         self.random_state = random_state
 
@@ -172,8 +180,9 @@ class PriorModel(BaseEstimator):
         number = isinstance(strength, float | int) and 0 < strength < np.inf
         if not number and strength not in ("size", "cv"):
             raise InputError(f'strength must be a number above 0, "size" or "cv", got {strength!r}')
-        if not 0 < self.default_sd < np.inf:
-            raise InputError(f"default_sd must be above 0, got {self.default_sd!r}")
+        for name in ("sample_sd", "default_sd"):
+            if not 0 < getattr(self, name) < np.inf:
+                raise InputError(f"{name} must be above 0, got {getattr(self, name)!r}")
 
     def _prior_of(self, context: Context | None) -> Prior:
         if self.prior is None:
@@ -200,6 +209,7 @@ class PriorModel(BaseEstimator):
         rows = [None] if classes is None or self.binary_ else classes
         shape = len(rows), len(described)
         self.mean_, self.sd_ = np.zeros(shape), np.full(shape, float(self.default_sd))
+        self.named_ = np.zeros(shape, dtype=bool)
         for j, (feature, level, members) in enumerate(described):
             unit = self.encoder_.scale[j] / self.y_scale_ if prior.raw else 1.0
             for c, name in enumerate(rows):
@@ -214,13 +224,14 @@ class PriorModel(BaseEstimator):
                     weights /= weights.sum()
                     self.mean_[c, j] = weights @ means
                     self.sd_[c, j] = np.sqrt(weights @ sds**2)
+                    self.named_[c, j] = True
         if len(rows) > 1:
             self.mean_ -= self.mean_.mean(axis=0)
 
     def _chosen(self, Z: FloatArray, target: NDArray[Any]) -> float:
         """Return the strength: as given, or the one of least held-out loss."""
         if self.strength == "size":
-            return float(target.size)
+            return float(target.size * self.sample_sd**2)
         if self.strength != "cv":
             return float(self.strength)
         rng = np.random.default_rng(self.random_state or 0)
@@ -249,7 +260,7 @@ class PriorModel(BaseEstimator):
         return float(-np.log(np.clip(own, 1e-15, 1.0)).sum())
 
     def _solved(self, Z: FloatArray, target: NDArray[Any], strength: float) -> tuple[Any, Any]:
-        precision = strength / self.sd_**2
+        precision = np.where(self.named_, strength, 1.0) / self.sd_**2
         if self.task_ == "regression":
             return fit_gaussian(Z, target, self.mean_[0], precision[0])
         if len(self.classes_) == 1:
