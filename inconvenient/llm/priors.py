@@ -56,9 +56,10 @@ class PriorModel(BaseEstimator):
     strength : float, "size" or "cv"
         How many times the prior counts, above 0. 1 takes the standard deviations at their word.
         "size" is the number of rows of the training sample times ``sample_sd`` squared, so that a
-        standard deviation of ``sample_sd`` weighs about as much as the sample whatever its size. "cv" chooses from ``STRENGTHS`` by
-        5-fold cross-validation on the training sample. It holds for what the prior names alone, so
-        that one that says nothing is the linear baseline at any strength.
+        standard deviation of ``sample_sd`` weighs about as much as the sample whatever its size.
+        "cv" chooses from ``STRENGTHS`` by 5-fold cross-validation on the training sample. It holds
+        for what the prior names alone, so that one that says nothing is the linear baseline at any
+        strength.
     sample_sd : float
         With "size": how far off the coefficients of a sample are taken to be, as a standard
         deviation; for that of a convenience sample does not fall with its number of rows.

@@ -52,7 +52,7 @@ ANSWER_SCHEMA: dict[str, Any] = {
             "items": {
                 "type": "object",
                 "properties": {
-                    "feature": {"type": "string"},
+                    "feature": {"type": "string", "pattern": "^f[0-9]{1,4}$"},
                     "reason": {"type": "string", "maxLength": 120},
                 },
                 "required": ["feature", "reason"],
