@@ -35,6 +35,7 @@ __all__ = [
     "PARAMETERS",
     "Elicitation",
     "Elicited",
+    "Outcome",
     "belief",
     "elicit_prior",
     "prior_of",
