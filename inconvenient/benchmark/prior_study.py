@@ -195,7 +195,12 @@ def study_priors(
     datasets = {name: load_dataset(name) for name in names}
     ids = shifts["shift_id"].tolist()
     models = _models(elicited, datasets, ids, profile)
-    options = {"profile": profile, "workers": workers, "store": store, "controls": 1}
+    options: dict[str, Any] = {
+        "profile": profile,
+        "workers": workers,
+        "store": store,
+        "controls": 1,
+    }
     tables = {name: evaluate(model, ids, **options) for name, model in models.items()}
     closed = {name: gap_closed(own, tables[FLAT], seed=seed) for name, own in tables.items()}
     return PriorStudy(
