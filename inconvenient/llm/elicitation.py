@@ -242,9 +242,9 @@ def prior_of(
     """
     terms: dict[Key, Any] = {}
     for one, (mean, sd) in beliefs.items():
-        key: Key = (one.feature, one.level) if one.level else one.feature
+        key: Key = one.feature if one.level is None else (one.feature, one.level)
         term = mean * one.share, sd * one.share
-        if one.class_:
+        if one.class_ is not None:
             terms.setdefault(key, {})[one.class_] = term
         else:
             terms[key] = term

@@ -100,18 +100,18 @@ class Wanted:
     ----------
     feature : str
         The raw column.
-    level : str
-        Of a categorical feature; "" for a number.
-    class_ : str
-        Of a multiclass target; "" otherwise.
+    level : str or None
+        Of a categorical feature; None of a number.
+    class_ : str or None
+        Of a multiclass target; None otherwise.
     share : float
         What the answer, of one level (or class) against all others, is times to be the
         coefficient where each of K has one: 1 - 1 / K, were all alike in rows; 1 without levels.
     """
 
     feature: str
-    level: str
-    class_: str
+    level: str | None
+    class_: str | None
     share: float
 
 
@@ -147,7 +147,7 @@ def coefficients_of(dataset: Dataset, rng: np.random.Generator) -> tuple[tuple[W
         Features in random order; levels sorted; each for every class of a multiclass target.
     unasked : int
     """
-    classes = tuple(dataset.classes) if dataset.task == "multiclass" else ("",)
+    classes = tuple(dataset.classes) if dataset.task == "multiclass" else (None,)
     of_class = 1.0 - 1.0 / len(classes) if len(classes) > 1 else 1.0
     columns = code_table(dataset.X).columns
     names = list(columns)
@@ -156,7 +156,7 @@ def coefficients_of(dataset: Dataset, rng: np.random.Generator) -> tuple[tuple[W
     for i in rng.permutation(len(names)).tolist():
         column, feature = columns[names[i]], str(names[i])
         if not isinstance(column, LevelCodes):
-            wanted += [Wanted(feature, "", class_, of_class) for class_ in classes]
+            wanted += [Wanted(feature, None, class_, of_class) for class_ in classes]
             continue
         levels = _levels(dataset.X[names[i]])
         if len(levels) < 2:
@@ -242,7 +242,7 @@ def _features(context: Context, wanted: Mapping[str, Wanted], variant: str) -> l
     features = []
     for name in dict.fromkeys(one.feature for one in wanted.values()):
         own = {id_: one for id_, one in wanted.items() if one.feature == name}
-        levels = tuple(dict.fromkeys(one.level for one in own.values() if one.level))
+        levels = tuple(dict.fromkeys(one.level for one in own.values() if one.level is not None))
         shown = numbered("level", levels) if masked else {x: shorten(x, LEVEL) for x in levels}
         feature: dict[str, Any] = {} if masked else {"name": shorten(name, NAME)}
         documentation = context.feature_descriptions.get(name, "")
@@ -250,8 +250,8 @@ def _features(context: Context, wanted: Mapping[str, Wanted], variant: str) -> l
             feature["documentation"] = shorten(documentation, DOCUMENTATION)
         feature["coefficients"] = [
             {"id": id_}
-            | ({"level": shown[one.level]} if one.level else {})
-            | ({"class": classes[one.class_]} if one.class_ else {})
+            | ({"level": shown[one.level]} if one.level is not None else {})
+            | ({"class": classes[one.class_]} if one.class_ is not None else {})
             for id_, one in own.items()
         ]
         features.append(feature)

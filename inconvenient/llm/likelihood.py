@@ -230,17 +230,19 @@ def _messages(
 
 def _statement(context: Context, one: Wanted, phrasing: str, variant: str, *, higher: bool) -> str:
     """Return one statement; names are no part of the phrasing, so that braces in them stay."""
-    masked = variant == "masked"
-    feature = "the feature" if masked else f'"{shorten(one.feature, NAME)}"'
-    target = "the target" if masked else f'"{shorten(context.target_name, NAME)}"'
-    level = "one of its levels" if masked else f'"{shorten(one.level, LEVEL)}"'
-    subject = f"{feature} being {level}" if one.level else f"a higher value of {feature}"
-    if context.task == "regression":
-        outcome = f"a {'higher' if higher else 'lower'} value of {target}"
-    else:
-        class_ = "one of its classes"
-        if not masked:
-            class_ = f'"{shorten(one.class_ or context.classes[-1], LEVEL)}"'
+
+    def shown(name: str, length: int, otherwise: str) -> str:
+        return otherwise if variant == "masked" else f'"{shorten(name, length)}"'
+
+    feature = shown(one.feature, NAME, "the feature")
+    target = shown(context.target_name, NAME, "the target")
+    subject = f"a higher value of {feature}"
+    if one.level is not None:
+        subject = f"{feature} being {shown(one.level, LEVEL, 'one of its levels')}"
+    outcome = f"a {'higher' if higher else 'lower'} value of {target}"
+    if context.task != "regression":
+        name = context.classes[-1] if one.class_ is None else one.class_
+        class_ = shown(name, LEVEL, "one of its classes")
         outcome = f"a {'higher' if higher else 'lower'} probability that {target} is {class_}"
     text = phrasing.format(one=subject, other=outcome)
     return text[:1].upper() + text[1:]
