@@ -69,3 +69,9 @@ def test_families_come_from_the_split(root: object) -> None:
     del frames["split/datasets"]["family"]
     family = join(frames, params, {"families": {"c": "t"}}).bootstrap.family
     assert family == {"a": "a", "b": "b", "c": "t", "d": "d"}
+
+
+def test_a_dataset_without_a_family_is_one_of_its_own() -> None:
+    values = pd.Series([1.0, 2.0, 4.0, 8.0], index=list("abcd"))
+    blank = Bootstrap({"a": "s", "b": "s", "c": "", "d": ""}, seed=1)
+    assert blank.interval(values) == Bootstrap({"a": "s", "b": "s"}, seed=1).interval(values)

@@ -116,8 +116,7 @@ def study_table(
         ``datasets``, ``shifts`` and ``failed``, the shifts without a score, which are left out of
         the means of their baseline.
     """
-    own_family = zip(datasets["name"], datasets["family"], strict=True)
-    bootstrap = Bootstrap({name: family or name for name, family in own_family}, seed=seed)
+    bootstrap = Bootstrap(dict(zip(datasets["name"], datasets["family"])), seed=seed)
     joined = tuned.merge(drawn[["shift_id", "dataset", "task"]], on="shift_id", validate="m:1")
     joined["degradation"] = joined["score_id"] - joined["score_ood"]
     joined["price_of_size"] = joined["score_id"] - joined["score_control"]

@@ -21,7 +21,7 @@ class Bootstrap:
     Parameters
     ----------
     family : mapping of str to str
-        Survey family of a dataset; one that is absent is a family of its own.
+        Survey family of a dataset; one that is absent or has "" is a family of its own.
     seed : int
 
     Notes
@@ -33,7 +33,7 @@ class Bootstrap:
     """
 
     def __init__(self, family: Mapping[str, str], *, seed: int) -> None:
-        self.family = dict(family)
+        self.family = {name: own or name for name, own in family.items()}
         self.seed = seed
         self._weights: dict[tuple[str, ...], npt.NDArray[np.int64] | None] = {}
 

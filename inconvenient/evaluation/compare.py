@@ -101,8 +101,7 @@ def compare(
     wide, models = _joined(result, published, rivals)
     baselines = sorted(rivals)
     catalogue = list_datasets()
-    named = {name: family or name for name, family in zip(catalogue["name"], catalogue["family"])}
-    bootstrap = Bootstrap(named, seed=seed)
+    bootstrap = Bootstrap(dict(zip(catalogue["name"], catalogue["family"])), seed=seed)
     differences: list[dict[str, Any]] = []
     tests: list[dict[str, Any]] = []
     ranks: list[dict[str, Any]] = []

@@ -159,8 +159,7 @@ def find_anomalies(
         rows.append({**place, "variant": one.variant, **row})
         rankings.setdefault(one.variant, {})[one.name] = ranking
     catalogue = list_datasets()
-    families = {n: family or n for n, family in zip(catalogue["name"], catalogue["family"])}
-    bootstrap = Bootstrap(families, seed=seed)
+    bootstrap = Bootstrap(dict(zip(catalogue["name"], catalogue["family"])), seed=seed)
     recalls, summaries = [], []
     asked = [name for name in VARIANTS if name in rankings]
     for name in (*asked, *KNOWN):

@@ -54,8 +54,7 @@ def gap_closed(table: pd.DataFrame, base: pd.DataFrame, *, seed: int = 0) -> pd.
             twice = one["shift_id"][one["shift_id"].duplicated()].iloc[0]
             raise InputError(f"a table must have one row per shift, got {twice!r} more than once")
     catalogue = list_datasets()
-    families = {n: family or n for n, family in zip(catalogue["name"], catalogue["family"])}
-    bootstrap = Bootstrap(families, seed=seed)
+    bootstrap = Bootstrap(dict(zip(catalogue["name"], catalogue["family"])), seed=seed)
     columns = ["shift_id", "score_id", "score_ood"]
     both = table[["shift_id", "dataset", "task", "score_ood"]].merge(
         base[columns], on="shift_id", suffixes=("", "_base")
