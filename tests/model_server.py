@@ -18,6 +18,7 @@ TOKENS = (11, 7)
 _ENDS = {
     "chat": {"stop": "stop", "length": "length", "refusal": "content_filter"},
     "messages": {"stop": "end_turn", "length": "max_tokens", "refusal": "refusal"},
+    "responses": {"stop": None, "length": "max_output_tokens", "refusal": None},
 }
 
 
@@ -37,8 +38,9 @@ class Step:
     headers: dict[str, str] = field(default_factory=dict)
     #: Half the body, after which the connection breaks.
     cut: bool = False
-    #: Seconds until anything is sent.
+    #: Seconds until anything is sent, and between any two bytes of the body.
     wait: float = 0.0
+    drip: float = 0.0
     #: Alternatives of the first token.
     first: tuple[tuple[str, float], ...] = ()
     #: As text although a tool was offered.
@@ -62,13 +64,15 @@ class Server(http.server.ThreadingHTTPServer):
 
     def questions(self) -> list[str]:
         """Return the last message of every request."""
-        return [_last(body["messages"][-1]["content"]) for body in self.asked]
+        return [question(body) for body in self.asked]
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing of clients that hang up."""
 
 
-def _last(content: Any) -> str:
+def question(body: dict[str, Any]) -> str:
+    """Return the last message of a request."""
+    content = body.get("messages", body.get("input"))[-1]["content"]
     return content if isinstance(content, str) else content[-1]["text"]
 
 
@@ -88,7 +92,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
             step = server.script.pop(0) if server.script else Step()
         if step.wait:
             server.gone.wait(step.wait)
-        anthropic = self.path.startswith("/v1/messages")
         headers = dict(step.headers)
         if step.raw is not None:
             content = step.raw
@@ -99,7 +102,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             content = json.dumps({"type": "error", "error": error}).encode()
         else:
             text = server.reply(body) if step.text is None else step.text
-            write = _message if anthropic else _completion
+            write = _WRITERS[self.path.split("?")[0].removeprefix("/v1/")]
             content = json.dumps(write(body, text, step)).encode()
         self.send_response(step.status)
         self.send_header("Content-Type", step.kind)
@@ -107,7 +110,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         for name, value in headers.items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(content[: len(content) // 2] if step.cut else content)
+        if step.drip:
+            for i in range(len(content)):
+                self.wfile.write(content[i : i + 1])
+                if server.gone.wait(step.drip):
+                    break
+        else:
+            self.wfile.write(content[: len(content) // 2] if step.cut else content)
         if step.cut:
             self.close_connection = True
 
@@ -143,6 +152,36 @@ def _message(body: dict[str, Any], text: str, step: Step) -> dict[str, Any]:
     usage = {"input_tokens": TOKENS[0], "output_tokens": TOKENS[1]}
     whole = {"id": "m1", "type": "message", "role": "assistant", "model": body["model"]}
     return {**whole, "content": content, "stop_reason": end, "stop_sequence": None, "usage": usage}
+
+
+def _response(body: dict[str, Any], text: str, step: Step) -> dict[str, Any]:
+    """Return an answer as OpenAI's responses give it."""
+    end = _ENDS["responses"][step.end]
+    part: dict[str, Any] = {"type": "output_text", "text": text, "annotations": []}
+    if step.end == "refusal":
+        part = {"type": "refusal", "refusal": text}
+    if step.first:
+        top = [{"token": token, "logprob": value, "bytes": []} for token, value in step.first]
+        part["logprobs"] = [{**top[0], "top_logprobs": top}]
+    item: dict[str, Any] = {"type": "message", "role": "assistant", "content": [part]}
+    if body.get("tools") and not step.plain and step.end != "refusal":
+        given = {"call_id": "t1", "name": body["tools"][0]["name"], "arguments": text}
+        item = {"type": "function_call", **given}
+    usage = {
+        "input_tokens": TOKENS[0], "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens": TOKENS[1], "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": sum(TOKENS),
+    }  # fmt: skip
+    return {
+        "id": "r1", "object": "response", "created_at": 1, "model": body["model"],
+        "status": "incomplete" if end else "completed",
+        "incomplete_details": {"reason": end} if end else None,
+        "output": [{"id": "i1", "status": "completed", **item}], "usage": usage,
+        "parallel_tool_calls": False, "tool_choice": "auto", "tools": [],
+    }  # fmt: skip
+
+
+_WRITERS = {"chat/completions": _completion, "messages": _message, "responses": _response}
 
 
 @contextlib.contextmanager

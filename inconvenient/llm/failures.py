@@ -52,7 +52,7 @@ def outcome_of(error: Exception) -> Answer | Failure:
     from pydantic_ai import exceptions as own
 
     status = getattr(error, "status_code", None)
-    said = hide_words(_said(error))
+    said = hide_words(" ".join(_said(error).split()))
     if (
         isinstance(error, own.ModelContextWindowExceededError)
         or status == 413
