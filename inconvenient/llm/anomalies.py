@@ -23,7 +23,7 @@ from inconvenient.llm.tasks import ask_about
 from inconvenient.shifts import list_shifts, load_shift
 from inconvenient.store import Store
 
-__all__ = ["Anomalies", "drawn_shifts", "find_anomalies", "pose_all"]
+__all__ = ["Anomalies", "anomalies_of", "drawn_shifts", "find_anomalies", "pose_all"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -158,19 +158,34 @@ def find_anomalies(
         place = {"shift_id": one.name, "dataset": own["dataset"], "operation": own["operation"]}
         rows.append({**place, "variant": one.variant, **row})
         rankings.setdefault(one.variant, {})[one.name] = ranking
+    asked = [name for name in VARIANTS if name in rankings]
+    recalls = [
+        _named(recall_table(rankings[name], truths, shifts), name) for name in (*asked, *KNOWN)
+    ]
+    return anomalies_of(pd.DataFrame(rows), pd.concat(recalls, ignore_index=True), seed=seed)
+
+
+def anomalies_of(questions: pd.DataFrame, recalls: pd.DataFrame, *, seed: int) -> Anomalies:
+    """Return what came of asking, summarised anew from its two tables.
+
+    Parameters
+    ----------
+    questions, recalls : DataFrame
+        See :class:`Anomalies`.
+    seed : int
+        Of the bootstrap.
+
+    Returns
+    -------
+    Anomalies
+    """
     catalogue = list_datasets()
     bootstrap = Bootstrap(dict(zip(catalogue["name"], catalogue["family"])), seed=seed)
-    recalls, summaries = [], []
-    asked = [name for name in VARIANTS if name in rankings]
-    for name in (*asked, *KNOWN):
-        table = recall_table(rankings[name], truths, shifts)
-        recalls.append(_named(table, name))
-        summaries.append(_named(summarise_recall(table, bootstrap), name))
-    return Anomalies(
-        pd.DataFrame(rows),
-        pd.concat(recalls, ignore_index=True),
-        pd.concat(summaries, ignore_index=True),
-    )
+    summaries = [
+        _named(summarise_recall(own, bootstrap), str(name))
+        for name, own in recalls.groupby("ranking", sort=False)
+    ]
+    return Anomalies(questions, recalls, pd.concat(summaries, ignore_index=True))
 
 
 def _read(one: Posed, outcome: Answer | ModelError) -> tuple[dict[str, Any], tuple[str, ...]]:
