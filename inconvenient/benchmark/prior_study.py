@@ -74,14 +74,9 @@ def drawn_shifts(
     By the rule of :func:`~inconvenient.llm.primary.draw_shifts`, with datasets of any number of
     features: in random order they give one random shift each in turn. All if there are no more.
     """
-    published = list_shifts(profile=profile, operation=operation)
-    if published.empty:
-        raise InputError(
-            f"published shifts of operation {operation!r} were needed, there are none; the "
-            "operations are amplify, attenuate and flip"
-        )
     if count < 1:
         raise InputError(f"shifts must be at least 1, got {count}")
+    published = list_shifts(profile=profile, operation=operation)
     features = dict.fromkeys(published["dataset"], 1)
     return draw_shifts(
         published, features, per_operation=min(count, len(published)), min_features=0, seed=seed

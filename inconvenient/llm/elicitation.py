@@ -219,7 +219,7 @@ def belief(sign: float, size: float, confidence: float) -> Term | None:
     are near correlations). O'Hagan et al. (2006), Uncertain Judgements: Eliciting Experts'
     Probabilities (a normal distribution fitted to a stated probability).
     """
-    if confidence <= 50.0:
+    if round(confidence, 6) <= 50.0:  # beyond that is the rounding of a mean of probabilities
         return None
     c = min(confidence, MOST_SURE) / 100.0
     if sign == 0.0 or size == 0.0:
