@@ -175,7 +175,9 @@ def test_answers_are_counted_per_variant_and_dataset(
     assert (own.loc["masked"]["missing"] == own.loc["masked"]["asked"]).all()
     assert (own["questions"] == np.ceil(own["asked"] / 15)).all()
     assert (own["tokens_in"] > 500).all()
-    assert set(known.priors) == set(own.index)
+    told = known.beliefs.groupby(["variant", "dataset"]).size()
+    assert told.to_dict() == own.loc[["documented"], "said"].to_dict()
+    assert known.beliefs["sd"].between(0.03, 3.0).all()
 
 
 def test_every_distinct_request_is_sent_once(two: pd.DataFrame, folder: Path) -> None:

@@ -57,13 +57,16 @@ class PriorStudy:
     answers : DataFrame
         A row per variant and dataset: ``variant``, ``dataset``, the counts of
         :class:`~inconvenient.llm.elicitation.Elicited`, ``tokens_in``, ``tokens_out``.
-    priors : dict of (variant, dataset) to Prior
+    beliefs : DataFrame
+        A row per variant, dataset and coefficient that the model said something usable of:
+        ``variant``, ``dataset``, ``feature``, ``level`` and ``class`` (None where there is none),
+        ``mean`` and ``sd``, in sample-standardised units.
     """
 
     closed: pd.DataFrame
     scores: pd.DataFrame
     answers: pd.DataFrame
-    priors: dict[tuple[str, str], Prior]
+    beliefs: pd.DataFrame
 
 
 def drawn_shifts(
@@ -202,7 +205,7 @@ def study_priors(
         _stacked(closed),
         _stacked(tables),
         _answers(elicited),
-        {place: one.prior for place, one in elicited.items()},
+        _beliefs(elicited),
     )
 
 
@@ -231,6 +234,17 @@ def _stacked(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     for name, table in tables.items():
         table.insert(0, "prior", name)
     return pd.concat(tables.values(), ignore_index=True)
+
+
+def _beliefs(elicited: Mapping[tuple[str, str], Elicited]) -> pd.DataFrame:
+    rows = []
+    for place, one in elicited.items():
+        for key, term in one.prior.terms.items():
+            feature = key if isinstance(key, tuple) else (key, None)
+            by_class = term if isinstance(term, Mapping) else {None: term}
+            rows += [(*place, *feature, class_, *own) for class_, own in by_class.items()]
+    names = ["variant", "dataset", "feature", "level", "class", "mean", "sd"]
+    return pd.DataFrame(rows, columns=names)
 
 
 def _answers(elicited: Mapping[tuple[str, str], Elicited]) -> pd.DataFrame:

@@ -181,7 +181,7 @@ def answer_schema(ids: Sequence[str]) -> dict[str, Any]:
         "id": {"type": "string", "enum": list(ids)},
         "sign": {"type": "string", "enum": ["+", "-", "0"]},
         "size": {"type": "string", "enum": list(SIZES)},
-        "confidence": {"type": "integer"},
+        "confidence": {"type": "integer", "minimum": 50, "maximum": 100},
     }
     entry = {
         "type": "object",
