@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 __all__ = [
+    "BudgetError",
     "ClusterError",
     "ConfigError",
     "DesignError",
@@ -74,7 +75,7 @@ class ModelError(InconvenientError, RuntimeError):
         What was asked of whom, what came, and what to try; no key is in it.
     reason : str
         In a word or two, for counts: "rate limit", "timeout", "server error", "connection",
-        "no answer", "refused request", "not allowed", "unknown model".
+        "no answer", "refused request", "not allowed", "unknown model", "budget".
     fatal : bool
         Whether every other question to the model would fail alike, as without a key.
     """
@@ -82,6 +83,19 @@ class ModelError(InconvenientError, RuntimeError):
     def __init__(self, message: str, *, reason: str, fatal: bool = False) -> None:
         super().__init__(message)
         self.reason, self.fatal = reason, fatal
+
+
+class BudgetError(ModelError):
+    """A question that was not sent since its answer might have cost more than is left; fatal.
+
+    Parameters
+    ----------
+    message : str
+        What was spent, what the question may cost, and what to try.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, reason="budget", fatal=True)
 
 
 class UnmetError(InconvenientError, RuntimeError):

@@ -139,6 +139,10 @@ class CachedClient:
         self.model = client.model if client is not None else str(model)
         self.at_once = client.at_once if client is not None else 1
 
+    def holds(self, request: Request) -> bool:
+        """Return whether the answer to a request is kept, so that it would not be asked for."""
+        return self._kept(request) is not None
+
     def ask(self, request: Request) -> Answer:
         """Return the kept answer, else ask and keep it; see :class:`Client`.
 
@@ -149,20 +153,25 @@ class CachedClient:
         StoreError
             If the folder cannot be read or written.
         """
-        asked = request.of(self.model)
-        key = answer_key(self.model, request)
-        kept = _read(self._store.get(f"{key}.json"), asked)
+        kept = self._kept(request)
         if kept is not None:
             return kept
+        key = answer_key(self.model, request)
         if self._client is None:
             raise NotAvailableError(
                 f"the answer {key[:12]}... of {self.model} was needed, but {self._store.root} does "
                 "not hold it; bring all answers of the run, or run with a client"
             )
         answer = self._client.ask(request)
-        value = canonical_json({"request": json.loads(asked), "answer": dataclasses.asdict(answer)})
+        asked = json.loads(request.of(self.model))
+        value = canonical_json({"request": asked, "answer": dataclasses.asdict(answer)})
         self._store.put(f"{key}.json", value.encode("ascii") + b"\n")
         return answer
+
+    def _kept(self, request: Request) -> Answer | None:
+        """Return the answer that is kept, or None."""
+        key = answer_key(self.model, request)
+        return _read(self._store.get(f"{key}.json"), request.of(self.model))
 
 
 def _read(value: bytes | None, asked: str) -> Answer | None:

@@ -1,0 +1,56 @@
+"""The registry of clients: who answers for a model, by the provider in its name."""
+
+from __future__ import annotations
+
+from inconvenient.errors import InputError
+from inconvenient.llm.cache import Client
+
+__all__ = ["client_of"]
+
+
+def client_of(
+    model: str, *, url: str | None = None, timeout: float = 120.0, retries: int = 5
+) -> Client:
+    """Return the client of a model.
+
+    Parameters
+    ----------
+    model : str
+        "embedded:smollm2", or "embedded:" and the path of a file of weights, for a model in this
+        process; "local:name" for a server at ``url``; else "provider:name" as pydantic-ai names it,
+        such as "anthropic:claude-haiku-4-5".
+    url : str, optional
+        Of an OpenAI-compatible server, such as "http://localhost:11434/v1"; with "local:" alone.
+    timeout : float
+        Seconds after which a try is given up; of no effect on embedded models.
+    retries : int
+        Further tries after the first; of no effect on embedded models.
+
+    Returns
+    -------
+    Client
+
+    Raises
+    ------
+    InputError
+        If the name has no provider that is known, or url and name do not belong together.
+    MissingDependencyError
+        If a library is not installed, or weights are absent.
+    ModelError
+        If there is no key.
+    """
+    provider, colon, name = model.partition(":")
+    if not (provider and colon and name):
+        raise InputError(
+            "a model is named 'provider:name', such as embedded:smollm2, local:qwen3 or "
+            f"anthropic:claude-haiku-4-5, got {model!r}"
+        )
+    if provider != "embedded":
+        from inconvenient.llm.remote import RemoteClient
+
+        return RemoteClient(model, url=url, timeout=timeout, retries=retries)
+    if url is not None:
+        raise InputError(f"a url belongs to 'local:name' alone, got one with {model!r}")
+    from inconvenient.llm.embedded import EmbeddedClient
+
+    return EmbeddedClient(name)
