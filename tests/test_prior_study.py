@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,7 @@ from inconvenient.benchmark.prior_study import (
     FLAT,
     ORACLE,
     REVERSED,
+    SAMPLE_SD,
     PriorStudy,
     distinct_requests,
     drawn_shifts,
@@ -26,8 +27,9 @@ from inconvenient.benchmark.prior_study import (
 )
 from inconvenient.errors import InputError, NotAvailableError
 from inconvenient.llm.cache import CachedClient, Client
+from inconvenient.llm.elicitation import elicit_prior
 from inconvenient.llm.elicitation_prompt import scale_of
-from inconvenient.llm.priors import oracle_prior
+from inconvenient.llm.priors import PriorModel, gap_closed, oracle_prior, prior_key
 from inconvenient.llm.prompts import Message
 from inconvenient.shifts.published import read_published
 from inconvenient.store import Store
@@ -146,6 +148,25 @@ def test_the_reverse_closes_less_by_far(
         pd.testing.assert_frame_equal(*(table.drop(columns="prior") for table in both))
 
 
+def test_at_its_word_a_prior_drowns_in_the_rows_of_a_sample(
+    shifts: pd.DataFrame, truth: Truth, folder: Path
+) -> None:
+    """Why a prior counts by the size of a sample: at strength 1 right and wrong do not differ."""
+    own = shifts[shifts["task"] == "regression"]
+    options = {"profile": "quick", "workers": 1, "controls": 1, "store": Store(folder)}
+    base = ic.evaluate(PriorModel(), own, **options)
+    datasets = [ic.load_dataset(name) for name in own["dataset"]]
+    found = {}
+    for sign in (1, -1):
+        said = {prior_key(ds): elicit_prior(ds, knowing(truth, sign)).prior for ds in datasets}
+        for strength in (1.0, "size"):
+            model = PriorModel(said, strength=strength, sample_sd=SAMPLE_SD)
+            closed = gap_closed(ic.evaluate(model, own, **options), base)
+            found[strength, sign] = closed["closed"].iloc[0]
+    assert found["size", 1] - found["size", -1] > 0.5
+    assert abs(found[1.0, 1] - found[1.0, -1]) < 0.2
+
+
 def test_one_that_says_nothing_is_the_linear_baseline_exactly(
     known: PriorStudy, shifts: pd.DataFrame, folder: Path
 ) -> None:
@@ -242,3 +263,55 @@ def test_shifts_are_spread_over_the_datasets() -> None:
         drawn_shifts(3, operation="bend", profile="quick")
     with pytest.raises(InputError, match="at least 1, got 0"):
         drawn_shifts(0, profile="quick")
+
+
+def test_the_command_replays_and_estimates(
+    cli: Callable[..., tuple[int, str, str]], truth: Truth, tmp_path: Path
+) -> None:
+    drawn = drawn_shifts(2, profile="quick", seed=5)
+    client = knowing(truth)
+    answers = tmp_path / "answers"
+    study_priors(
+        pose_priors(drawn, seed=5), drawn, CachedClient(answers, client), profile="quick", workers=1
+    )
+    how = ["priors", "--model", client.model, "--shifts", "2", "--profile", "quick", "--seed", "5"]
+    how += ["--answers", str(answers), "--workers", "1", "--replay"]
+    status, stdout, _ = cli(*how, "--json", "--out", str(tmp_path / "scores.csv"))
+    assert status == 0
+    said = json.loads(stdout)
+    assert {row["prior"] for row in said["closed"]} == {
+        "documented",
+        "masked",
+        REVERSED,
+        ORACLE,
+        FLAT,
+    }
+    assert {row["dataset"] for row in said["answers"]} == set(drawn["dataset"])
+    assert len(pd.read_csv(tmp_path / "scores.csv")) == len(said["scores"]) == 10
+    assert len(said["beliefs"]) == sum(row["said"] for row in said["answers"])
+
+    status, stdout, _ = cli(*how, "--variant", "documented")
+    assert status == 0
+    assert "documented" in stdout
+    assert "masked" not in stdout
+
+    status, stdout, _ = cli(*how, "--dry-run", "--json")
+    assert status == 0
+    assert json.loads(stdout)["calls"] == 0
+    assert json.loads(stdout)["kept"] == len(client.asked)
+    status, stdout, _ = cli(*how, "--dry-run", "--json", "--likelihood")
+    assert json.loads(stdout)["calls"] == len(
+        distinct_requests(pose_priors(drawn, seed=5, likelihood=True))
+    )
+    status, _, stderr = cli(*how, "--likelihood")
+    assert status == 1
+    assert "was needed, but" in stderr
+    status, _, stderr = cli(*how, "--variant", "names")
+    assert status == 1
+    assert "variant must be one of documented, masked, got 'names'" in stderr
+
+
+def test_the_command_without_a_model(cli: Callable[..., tuple[int, str, str]]) -> None:
+    status, _, stderr = cli("priors", "--shifts", "2")
+    assert status == 1
+    assert "give --model" in stderr

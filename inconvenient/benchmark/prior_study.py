@@ -175,10 +175,10 @@ def study_priors(
     An elicited prior is scored by ``PriorModel(prior, strength="size", sample_sd=0.3)``: the
     coefficients of a sample are taken to be off by about a medium one, however many rows it has,
     so that a belief with a standard deviation of 0.3 counts as much as the sample. At strength 1,
-    as if the sample were representative, its rows drown every belief: answers that are all right
-    and answers that are all wrong then close about as much of the gap (0.57 and 0.53 of it, on the
-    quick profile's regressions), by mere shrinkage. The oracle has strength 1, for its standard
-    deviations are those of the pool's rows.
+    as if the sample were representative, its rows drown every belief: of regressions, answers that
+    are all right and answers that are all wrong then close about as much of the gap, by mere
+    shrinkage (tests/test_prior_study.py). No model's score had a part in this choice. The oracle
+    has strength 1, for its standard deviations are those of the pool's rows.
 
     A question without an answer counts as one that says nothing: no dataset is left out.
     """
