@@ -163,6 +163,17 @@ def test_a_conversation_keeps_its_order(server: Server) -> None:
     assert server.asked[0]["messages"] == messages
 
 
+def test_a_frugal_server_is_understood(server: Server) -> None:
+    # No usage, no reason for the end, a name with a tag, thoughts beside the answer.
+    message = {"role": "assistant", "content": SAID, "reasoning": "f1, surely"}
+    reply = {"id": "1", "object": "chat.completion", "model": "qwen3:8b",
+             "choices": [{"index": 0, "finish_reason": None, "message": message}]}  # fmt: skip
+    server.script = [Step(raw=json.dumps(reply).encode())]
+    client = RemoteClient("local:qwen3:8b", url=f"{server.url}/v1")
+    assert client.ask(request()) == Answer(SAID, 0, 0, "end")
+    assert server.asked[0]["model"] == "qwen3:8b"
+
+
 def test_what_is_not_known_is_not_passed_over(server: Server) -> None:
     client = client_at(server, "local")
     with pytest.raises(InputError, match="must be one of logprobs, max_tokens, .* got 'top_p'"):

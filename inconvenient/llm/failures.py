@@ -12,8 +12,8 @@ from inconvenient.llm.redaction import hide_words
 
 __all__ = ["Failure", "outcome_of"]
 
-#: Longest text of a server that is quoted, in characters.
-QUOTED = 200
+#: Longest text of a server that is read and that is quoted, in characters.
+READ, QUOTED = 5000, 200
 
 #: How servers say that messages are too long, where their library does not tell.
 _TOO_LONG = re.compile(r"context[ _](length|size|window)|prompt is too long", re.IGNORECASE)
@@ -52,7 +52,7 @@ def outcome_of(error: Exception) -> Answer | Failure:
     from pydantic_ai import exceptions as own
 
     status = getattr(error, "status_code", None)
-    said = hide_words(" ".join(_said(error).split()))
+    said = hide_words(" ".join(_said(error)[:READ].split()))
     if (
         isinstance(error, own.ModelContextWindowExceededError)
         or status == 413

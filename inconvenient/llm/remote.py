@@ -42,8 +42,8 @@ class RemoteClient:
     ----------
     model : str
         "provider:name" as pydantic-ai names it, such as "anthropic:claude-haiku-4-5"; "openai:" is
-        OpenAI's interface "responses", which takes no ``seed``, "openai-chat:" the one that does.
-        With ``url``, "local:name".
+        OpenAI's interface "responses", which takes no ``seed`` and no ``max_tokens`` below 16,
+        "openai-chat:" the one that takes both. With ``url``, "local:name".
     url : str, optional
         Of a server that speaks as OpenAI's chat completions do (Ollama, vLLM, llama.cpp), such as
         "http://localhost:11434/v1". No part of the model's name: where a model runs does not change
