@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     )
     from inconvenient.evaluation.compare import Comparison, compare
     from inconvenient.evaluation.evaluate import evaluate
+    from inconvenient.llm.suspicion import rank_suspicious
     from inconvenient.selection.audit import Audit, audit
     from inconvenient.selection.sampler import ConvenienceSampler
     from inconvenient.selection.select import Selection, select, trajectory
@@ -42,6 +43,7 @@ __all__ = [
     "list_shifts",
     "load_dataset",
     "load_shift",
+    "rank_suspicious",
     "select",
     "trajectory",
 ]
@@ -61,6 +63,7 @@ _HOME = {
     "Comparison": "inconvenient.evaluation.compare",
     "compare": "inconvenient.evaluation.compare",
     "evaluate": "inconvenient.evaluation.evaluate",
+    "rank_suspicious": "inconvenient.llm.suspicion",
     "ConvenienceSampler": "inconvenient.selection.sampler",
     "Audit": "inconvenient.selection.audit",
     "audit": "inconvenient.selection.audit",

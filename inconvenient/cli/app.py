@@ -7,7 +7,17 @@ from typing import Annotated
 import typer
 
 from inconvenient import __version__
-from inconvenient.cli import data, doctor, evaluate, fetch, report, shifts, verify
+from inconvenient.cli import (
+    anomalies,
+    data,
+    doctor,
+    evaluate,
+    fetch,
+    priors,
+    report,
+    shifts,
+    verify,
+)
 
 __all__ = ["app"]
 
@@ -23,6 +33,8 @@ app.add_typer(data.app, name="data")
 app.add_typer(shifts.app, name="shifts")
 shifts.app.command("verify")(verify.verify)
 app.command("evaluate")(evaluate.evaluate)
+app.command("anomalies")(anomalies.anomalies)
+app.command("priors")(priors.priors)
 app.command("fetch")(fetch.fetch)
 app.command("report")(report.report)
 app.command("doctor")(doctor.doctor)

@@ -7,9 +7,17 @@ from inconvenient.llm.cache import Client
 
 __all__ = ["client_of"]
 
+#: Requests to a server under way at a time.
+AT_ONCE = 4
+
 
 def client_of(
-    model: str, *, url: str | None = None, timeout: float = 120.0, retries: int = 5
+    model: str,
+    *,
+    url: str | None = None,
+    timeout: float = 120.0,
+    retries: int = 5,
+    at_once: int | None = None,
 ) -> Client:
     """Return the client of a model.
 
@@ -25,6 +33,8 @@ def client_of(
         Seconds after which a try is given up; of no effect on embedded models.
     retries : int
         Further tries after the first; of no effect on embedded models.
+    at_once : int, optional
+        Requests under way at a time; by default 4, and of an embedded model the cores.
 
     Returns
     -------
@@ -48,9 +58,11 @@ def client_of(
     if provider != "embedded":
         from inconvenient.llm.remote import RemoteClient
 
-        return RemoteClient(model, url=url, timeout=timeout, retries=retries)
+        return RemoteClient(
+            model, url=url, timeout=timeout, retries=retries, at_once=at_once or AT_ONCE
+        )
     if url is not None:
         raise InputError(f"a url belongs to 'local:name' alone, got one with {model!r}")
     from inconvenient.llm.embedded import EmbeddedClient
 
-    return EmbeddedClient(name)
+    return EmbeddedClient(name, workers=at_once)
