@@ -298,7 +298,7 @@ def test_the_command_replays_and_estimates(
     status, stdout, _ = cli(*how, "--dry-run", "--json")
     assert status == 0
     assert json.loads(stdout)["calls"] == 0
-    assert json.loads(stdout)["kept"] == len(client.asked)
+    assert json.loads(stdout)["kept answers"] == len(client.asked)
     status, stdout, _ = cli(*how, "--dry-run", "--json", "--likelihood")
     assert json.loads(stdout)["calls"] == len(
         distinct_requests(pose_priors(drawn, seed=5, likelihood=True))
