@@ -50,6 +50,9 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         if name.startswith(("ANTHROPIC_", "OPENAI_")) or name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
     monkeypatch.delenv("INCONVENIENT_LOCAL_KEY", raising=False)
+    # No certificates: they take most of a try's time to load, and nothing here is encrypted.
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    monkeypatch.setenv("SSL_CERT_DIR", str(Path(__file__).parent))
     with serving() as server:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
