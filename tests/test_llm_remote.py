@@ -238,6 +238,14 @@ def test_after_the_last_try_the_reason_is_told(server: Server, fault: str) -> No
     assert not caught.value.fatal
 
 
+@pytest.mark.parametrize("interface", INTERFACES)
+def test_libraries_do_not_try_again_themselves(server: Server, interface: str) -> None:
+    server.script = [FAULTS["500"]] * 9
+    with pytest.raises(ModelError, match="gave no answer: status 500"):
+        client_at(server, interface, retries=0).ask(request())
+    assert len(server.asked) == 1
+
+
 def test_no_server_at_all(server: Server) -> None:
     with serving() as other:
         url = f"{other.url}/v1"
