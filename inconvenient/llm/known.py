@@ -18,12 +18,15 @@ from inconvenient.llm.rankings import (
 )
 from inconvenient.llm.tasks import ask_about, truth_of
 from inconvenient.shifts import load_shift
-from inconvenient.store import ALGORITHM, Store, Unit, content_key, library_versions, run_units
+from inconvenient.store import Store, Unit, content_key, library_versions, run_units
 
 __all__ = ["KNOWN", "known_rankings"]
 
 #: Rankings beside those of a language model, by name; "random" is one draw.
 KNOWN = ("random", "absolute coefficient", "bootstrap spread", "instability")
+
+#: Raised when an edit changes what is stored: truth, or one of the rankings.
+VERSION = 1
 
 Order = tuple[str, ...]
 
@@ -68,7 +71,7 @@ def known_rankings(
     for row in shifts.itertuples(index=False):
         own = {"shift": row.shift_id, "rows": row.rows_hash, "dataset": row.data_hash}
         how = {"seed": seed, "resamples": RESAMPLES, "libraries": libraries}
-        key = content_key("anomalies", ALGORITHM["anomalies"], **own, **how)
+        key = content_key("anomalies", VERSION, **own, **how)
         units.append(Unit(key, _ranked, (row.shift_id, profile, seed), str(row.dataset)))
     frames = run_units(units, store=store, workers=workers, label="rankings without a model")
     truths: dict[str, Order] = {}

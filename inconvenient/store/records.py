@@ -41,7 +41,6 @@ ALGORITHM: dict[str, int] = {
     "collateral": 2,
     "publish": 1,
     "seeds": 1,
-    "anomalies": 1,
     "report": 1,
 }
 
