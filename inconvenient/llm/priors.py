@@ -97,7 +97,7 @@ class PriorModel(BaseEstimator):
     a choice by the sample judges the prior by how well it predicts more of the same sample, finds
     a true prior in conflict with the data and turns it down. On 48 flips of the quick profile
     the oracle at strength 1 closes 98 / 87 / 83 % of the gap (regression, binary, multiclass), with
-    "cv" 27 / 8 / 21 %; ``python bench/known_rankings.py`` prints it.
+    "cv" 27 / 8 / 21 %; ``python bench/priors.py`` prints it.
 
     Examples
     --------
