@@ -140,6 +140,7 @@ def _start(path: Path) -> Any:
     own.n_ctx, own.n_parallel = CONTEXT, 1
     own.cpuparams.n_threads = own.cpuparams_batch.n_threads = 1
     own.cache_prompt, own.warmup, own.verbosity = False, False, -1
+    own.cache_ram_mib = 0  # else the states of all prompts are kept, up to 8 GB
     own.api_keys = [secrets.token_hex(16)]
     return xllamacpp.Server(own)
 
