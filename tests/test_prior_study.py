@@ -132,6 +132,9 @@ def test_answers_that_are_right_close_most_of_the_gap(known: PriorStudy) -> None
     assert (own["low"] > 0.3).all()
     assert (own["shifts"] == 3).all()
     assert (closed(known, ORACLE)["closed"] > 0.7).all()
+    # without names this client has no answer, and its masked prior is the flat one
+    over = closed(known, "documented over masked")
+    pd.testing.assert_frame_equal(over.drop(columns="prior"), own.drop(columns="prior"))
 
 
 def test_the_reverse_closes_less_by_far(
@@ -177,6 +180,7 @@ def test_one_that_says_nothing_is_the_linear_baseline_exactly(
     for name in ("documented", "masked", REVERSED):
         pd.testing.assert_frame_equal(tables[name][columns].reset_index(drop=True), flat)
         assert (closed(found, name)["closed"] == 0).all()
+    assert (closed(found, "documented over masked")["closed"] == 0).all()
     linear = ic.evaluate(
         "linear", shifts["shift_id"], profile="quick", workers=1, controls=1, store=Store(folder)
     )
@@ -279,13 +283,8 @@ def test_the_command_replays_and_estimates(
     status, stdout, _ = cli(*how, "--json", "--out", str(tmp_path / "scores.csv"))
     assert status == 0
     said = json.loads(stdout)
-    assert {row["prior"] for row in said["closed"]} == {
-        "documented",
-        "masked",
-        REVERSED,
-        ORACLE,
-        FLAT,
-    }
+    shown = {"documented", "masked", REVERSED, ORACLE, FLAT, "documented over masked"}
+    assert {row["prior"] for row in said["closed"]} == shown
     assert {row["dataset"] for row in said["answers"]} == set(drawn["dataset"])
     assert len(pd.read_csv(tmp_path / "scores.csv")) == len(said["scores"]) == 10
     assert len(said["beliefs"]) == sum(row["said"] for row in said["answers"])

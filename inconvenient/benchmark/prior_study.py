@@ -51,7 +51,8 @@ class PriorStudy:
         Column ``prior``, then those of :func:`~inconvenient.llm.priors.gap_closed` against the
         flat prior, a row per prior and task. Priors are the variants that were asked for;
         "reversed", the first of them with the sign of every mean flipped; "oracle", which knows
-        the pool; "flat", the linear baseline.
+        the pool; "flat", the linear baseline. Last "documented over masked", against the masked
+        one: what names and documentation add to the shrinkage that any answer brings.
     scores : DataFrame
         Column ``prior``, then those of :func:`inconvenient.evaluate`; a row per prior and shift.
     answers : DataFrame
@@ -201,6 +202,9 @@ def study_priors(
     }
     tables = {name: evaluate(model, ids, **options) for name, model in models.items()}
     closed = {name: gap_closed(own, tables[FLAT], seed=seed) for name, own in tables.items()}
+    if set(VARIANTS) <= set(tables):
+        over = gap_closed(tables["documented"], tables["masked"], seed=seed)
+        closed["documented over masked"] = over
     return PriorStudy(
         _stacked(closed),
         _stacked(tables),
