@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import resource
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
@@ -134,3 +135,20 @@ def test_what_is_not_installed_is_named(
     )
     with pytest.raises(error, match=text):
         EmbeddedClient("smollm2")
+
+
+def test_memory_does_not_grow_with_the_questions() -> None:
+    client = EmbeddedClient("smollm2", workers=1)
+    asked = [request(f"{i} " + "stone sea " * 200, max_tokens=1) for i in range(8)]
+    client.ask(asked[0])  # all buffers are there
+    before = resident()
+    for one in asked[1:]:
+        client.ask(one)
+    # The states of 400 tokens are 9 MB.
+    assert resident() - before < 20.0
+
+
+def resident() -> float:
+    """Return the resident memory of this process in megabytes."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 1e6
