@@ -14,6 +14,7 @@ from inconvenient.errors import InputError
 from inconvenient.llm.prompts import (
     DOCUMENTATION,
     LEVEL,
+    MODELS,
     NAME,
     QUOTED,
     Message,
@@ -71,11 +72,6 @@ certainty. Answer with JSON alone: an object with the key "coefficients", an arr
 objects, one per id, with the keys "id", "sign", "size" and "confidence".
 """
 
-_MODELS = {
-    "regression": "linear regression",
-    "binary": "logistic regression",
-    "multiclass": "multinomial logistic regression",
-}
 _UNITS = {
     "regression": (
         "A coefficient is the change of the target, in its standard deviations, for one standard "
@@ -221,7 +217,7 @@ def write_prior_prompt(
     """
     sizes = [f"{value * scale_of(context.task):.1g}" for value in SIZES.values()]
     text = _USER.format(
-        model=_MODELS[context.task],
+        model=MODELS[context.task],
         units=_UNITS[context.task],
         sizes=f"{', '.join(sizes[:-1])} and {sizes[-1]}",
         count=len(wanted),

@@ -17,6 +17,10 @@ from inconvenient.shifts.records import Context
 __all__ = [
     "ANSWER_SCHEMA",
     "ASKED",
+    "DOCUMENTATION",
+    "LEVEL",
+    "MODELS",
+    "NAME",
     "QUOTED",
     "VARIANTS",
     "Message",
@@ -90,7 +94,8 @@ of at most 15 words. Refer to features by their ids ("f1" to "f{m}"). Answer wit
 object with the key "ranking", an array of objects with the keys "feature" (an id) and "reason".
 """
 
-_MODELS = {
+#: What the fitted model is called, by task.
+MODELS = {
     "regression": "linear regression",
     "binary": "logistic regression",
     "multiclass": "multinomial logistic regression",
@@ -181,7 +186,7 @@ def write_prompt(question: Question, variant: str, rng: np.random.Generator) -> 
     table = {**told_of_table(question.context, variant), "features": features}
     asked = min(ASKED, m)
     text = _USER.format(
-        model=_MODELS[context.task],
+        model=MODELS[context.task],
         rows=question.rows,
         units=_UNITS[context.task],
         asked=asked,
