@@ -97,6 +97,8 @@ def people(task: str = "regression", n: int = 60) -> Dataset:
         ((0, 0.0, 90), (0.0, 0.1)),
         ((1, 0.3, 50), None),
         ((1, 0.3, math.nextafter(50, 51)), None),
+        ((1, 0.3, 53.9), None),  # less than the flat prior says
+        ((1, 0.3, 54), (0.3, 0.3 / norm.ppf(0.54))),
         ((0, 0.0, 50), None),
         ((1, 0.3, 0), None),
     ],

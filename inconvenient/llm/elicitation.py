@@ -53,6 +53,9 @@ COUNTS = ("said", "unsure", "missing", "repeated", "unreadable")
 #: Least standard deviation of a belief: half the distance of two words, which say no more.
 LEAST_SD = 0.1
 
+#: Standard deviation beyond which a belief says less than the flat prior does on small samples.
+MOST_SD = 3.0
+
 #: Confidence in percent beyond which none is believed.
 MOST_SURE = 99.0
 
@@ -76,8 +79,8 @@ class Elicited:
         In sample-standardised units. What the model said nothing usable of is not named: it keeps
         the flat prior, mean 0 and the default standard deviation of ``PriorModel``.
     counts : dict of str to int
-        ``asked``, the coefficients asked for, and what became of them: ``said``; ``unsure``, of a
-        confidence of at most 50 %; ``missing``; ``repeated``, with more than one answer;
+        ``asked``, the coefficients asked for, and what became of them: ``said``; ``unsure``, a near
+        guess (see :func:`belief`); ``missing``; ``repeated``, with more than one answer;
         ``unreadable``. Beside them ``invented``, answers to nothing that was asked; ``unasked``,
         coefficients of levels beyond 12; ``questions``, of which ``failed`` had no answer and
         ``truncated`` one that was cut off.
@@ -203,7 +206,7 @@ def belief(sign: float, size: float, confidence: float) -> Term | None:
     Returns
     -------
     (mean, sd) or None
-        None if the confidence is at most 50: such an answer is a guess, and says nothing.
+        None for a guess, which says nothing: a confidence of at most 50, or an sd above 3.
 
     Notes
     -----
@@ -219,12 +222,15 @@ def belief(sign: float, size: float, confidence: float) -> Term | None:
     are near correlations). O'Hagan et al. (2006), Uncertain Judgements: Eliciting Experts'
     Probabilities (a normal distribution fitted to a stated probability).
     """
-    if round(confidence, 6) <= 50.0:  # beyond that is the rounding of a mean of probabilities
+    if confidence <= 50.0:
         return None
     c = min(confidence, MOST_SURE) / 100.0
     if sign == 0.0 or size == 0.0:
         return 0.0, max(LEAST_SD, SIZES["small"] / NormalDist().inv_cdf((1.0 + c) / 2.0))
-    return sign * size, max(LEAST_SD, size / NormalDist().inv_cdf(c))
+    sure = NormalDist().inv_cdf(c)
+    if size > MOST_SD * sure:
+        return None
+    return sign * size, max(LEAST_SD, size / sure)
 
 
 def prior_of(
