@@ -57,7 +57,8 @@ class PriorStudy:
         Column ``prior``, then those of :func:`inconvenient.evaluate`; a row per prior and shift.
     answers : DataFrame
         A row per variant and dataset: ``variant``, ``dataset``, the counts of
-        :class:`~inconvenient.llm.elicitation.Elicited`, ``tokens_in``, ``tokens_out``.
+        :class:`~inconvenient.llm.elicitation.Elicited`, ``tokens_in``, ``tokens_out``. What was
+        sent once for several coefficients or datasets, in the same words, counts with each.
     beliefs : DataFrame
         A row per variant, dataset and coefficient that the model said something usable of:
         ``variant``, ``dataset``, ``feature``, ``level`` and ``class`` (None where there is none),
