@@ -89,6 +89,15 @@ def test_a_replay_fails_on_a_miss_and_writes_nothing(tmp_path: Path) -> None:
         lambda value: value.replace(b"who?", b"whom"),
         lambda value: value.replace(b'"text"', b'"words"'),
         lambda value: value.replace(b'"yes"', b"null"),
+        lambda value: b"[" * 100_000,
+        lambda value: value.replace(b'"stop":""', b'"stop":["end"]'),
+        lambda value: value.replace(b'"tokens_in":0', b'"tokens_in":"many"'),
+        lambda value: value.replace(b'"tokens_in":0', b'"tokens_in":-5'),
+        lambda value: value.replace(b'"tokens_out":0', b'"tokens_out":NaN'),
+        lambda value: value.replace(b'"tokens_out":0', b'"tokens_out":null'),
+        lambda value: value.replace(b'"logprobs":{}', b'"logprobs":["a"]'),
+        lambda value: value.replace(b'"logprobs":{}', b'"logprobs":{"a":"b"}'),
+        lambda value: value.replace(b'"logprobs":{}', b'"logprobs":{"a":NaN}'),
     ],
 )
 def test_a_damaged_file_is_no_answer(tmp_path: Path, damage) -> None:
