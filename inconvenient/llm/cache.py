@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -182,6 +183,17 @@ def _read(value: bytes | None, asked: str) -> Answer | None:
         kept = json.loads(value)
         answer = Answer(**kept["answer"])
         same = canonical_json(kept["request"]) == asked
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    return answer if same and isinstance(answer.text, str) else None
+    return answer if same and _whole(answer) else None
+
+
+def _whole(answer: Answer) -> bool:
+    """Return whether every part is of its kind."""
+    return (
+        isinstance(answer.text, str)
+        and isinstance(answer.stop, str)
+        and all(type(n) is int and n >= 0 for n in (answer.tokens_in, answer.tokens_out))
+        and isinstance(answer.logprobs, dict)
+        and all(type(x) in (int, float) and math.isfinite(x) for x in answer.logprobs.values())
+    )
