@@ -196,8 +196,9 @@ def test_a_failure_counts_if_it_may_have_been_paid_for(reason: str, paid: bool) 
         assert budget.ask(asking()).text == "yes"
 
 
-def test_an_answer_without_tokens_counts_with_the_most() -> None:
-    budget = BudgetClient(Counting(tokens=lambda: (0, 0)), PRICE, 10 * MOST)
+@pytest.mark.parametrize("tokens", [(0, 0), (18, 0), (0, 100)])
+def test_an_answer_without_tokens_counts_with_the_most(tokens: tuple[int, int]) -> None:
+    budget = BudgetClient(Counting(tokens=lambda: tokens), PRICE, 10 * MOST)
     budget.ask(asking())
     assert budget.spent == pytest.approx(MOST)
     free = BudgetClient(Counting(), Price(0.0, 0.0), 0.0)
@@ -231,7 +232,7 @@ def test_threads_do_not_exceed_a_budget_together() -> None:
     assert answers_of(budget, [asking()] * 8) == client.asked == 3
     assert client.paid == pytest.approx(3 * MOST)
     rng = random.Random(0)
-    client = Counting(tokens=lambda: (rng.randint(1, 18), rng.randint(0, 100)), pause=0.001)
+    client = Counting(tokens=lambda: (rng.randint(1, 18), rng.randint(1, 100)), pause=0.001)
     budget = BudgetClient(client, PRICE, 20 * MOST)
     answered = answers_of(budget, [asking()] * 300)
     assert 20 < answered == client.asked < 300
