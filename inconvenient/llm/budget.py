@@ -209,9 +209,9 @@ class BudgetClient:
     -----
     A question counts with the most that it may cost (:func:`most_tokens`) until its answer is
     there, so that questions under way at a time cannot exceed the budget together. It keeps
-    counting so if the client counted no tokens, or failed in a way that may have been paid for. The
-    budget is that of one run of the program, and of one answer a question: what a provider charges
-    for tries that it did not answer in time is not known here.
+    counting so if the client did not count the tokens of both question and answer, or failed in a
+    way that may have been paid for. The budget is that of one run of the program, and of one answer
+    a question: what a provider charges for tries that it did not answer in time is not known here.
     """
 
     def __init__(self, client: Client, price: Price | None, max_cost: float) -> None:
@@ -250,7 +250,8 @@ class BudgetClient:
         cost = most
         try:
             answer = self._client.ask(request)
-            if answer.tokens_in or answer.stop == "too long":
+            counted = answer.tokens_in and (answer.tokens_out or not answer.text)
+            if counted or answer.stop == "too long":
                 cost = self.price.of(answer.tokens_in, answer.tokens_out)
         except ModelError as error:
             if error.reason not in ("timeout", "connection", "no answer"):
