@@ -75,6 +75,16 @@ study/tuned.parquet: study.dvc | $(VENV)/.stamp-run
 	@$(BIN)/dvc pull study.dvc
 	@touch -c $@
 
+# What the answers are about, and the answers.
+artefacts/full/publish/shifts.parquet: | $(VENV)/.stamp-run
+	@echo 'pulling the published shifts of full from dvc-store/'
+	@$(BIN)/dvc pull split@full publish@full
+
+llm_study/smollm2/recalls.parquet: llm_study.dvc | $(VENV)/.stamp-run
+	@echo 'pulling the answers of language models from dvc-store/'
+	@$(BIN)/dvc pull llm_study.dvc
+	@touch -c $@
+
 run: check $(VENV)/.stamp-run data
 	@mkdir -p logs
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/dvc repro report@$(PROFILE)
@@ -92,7 +102,8 @@ reproduce: check $(VENV)/.stamp-run data
 
 test: test-jit test-nojit
 
-test-jit: check $(VENV)/.stamp-test data artefacts/quick/publish/shifts.parquet study/tuned.parquet
+test-jit: check $(VENV)/.stamp-test data artefacts/quick/publish/shifts.parquet study/tuned.parquet \
+    artefacts/full/publish/shifts.parquet llm_study/smollm2/recalls.parquet
 	$(BIN)/python -m pytest
 
 test-nojit: check $(VENV)/.stamp-test data
