@@ -25,6 +25,7 @@ from inconvenient.llm import remote
 from inconvenient.llm.cache import Answer, CachedClient, Request
 from inconvenient.llm.prompts import ANSWER_SCHEMA
 from inconvenient.llm.remote import RemoteClient
+from inconvenient.llm.run import ask_all
 
 KEY = "sk-recognisable-0123456789abcdef"
 OTHER = "sk-of-openai-alone-9876543210"
@@ -554,3 +555,13 @@ def test_an_interrupted_run_goes_on_without_asking_twice(
     subprocess.run(command, check=True)
     # The fourth had no answer yet, and is all that is asked again.
     assert server.questions() == [f"question {i}" for i in (0, 1, 2, 3, 3, 4, 5)]
+
+
+def test_a_run_that_has_ended_tries_nothing_again(server: Server) -> None:
+    # The first question is refused for good while the second waits for its next try.
+    server.script = [Step(status=500, error="no"), Step(status=401, error="no", wait=0.5)]
+    client = client_at(server, "local", at_once=2, wait=0.0, retries=20)
+    server.script += [Step(status=500, error="no", wait=0.3)] * 20
+    with pytest.raises(ModelError, match="the key is refused"):
+        ask_all([request("one"), request("two")], client)
+    assert len(server.asked) <= 6
