@@ -7,7 +7,6 @@ import importlib.util
 import os
 import random
 import re
-import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from inconvenient.errors import InputError, MissingDependencyError, ModelError
 from inconvenient.llm.cache import Answer, Request
 from inconvenient.llm.failures import Failure, outcome_of
 from inconvenient.llm.redaction import guard_logs, hide_words
+from inconvenient.llm.run import pause
 from inconvenient.llm.translation import to_answer, to_form, to_messages, to_settings
 
 if TYPE_CHECKING:
@@ -123,9 +123,9 @@ class RemoteClient:
         rng = random.Random(request.of(self.model))
         tries, outcome = 1, self._try(*question)
         while isinstance(outcome, Failure):
-            if not outcome.again or tries > self.retries:
+            last = not outcome.again or tries > self.retries
+            if last or not pause(self._pause(tries, outcome, rng)):
                 raise self._error(outcome, tries)
-            time.sleep(self._pause(tries, outcome, rng))
             tries, outcome = tries + 1, self._try(*question)
         return outcome
 
