@@ -7,7 +7,7 @@ import re
 import pandas as pd
 import pytest
 
-from inconvenient.cli.output import print_table
+from inconvenient.cli.output import counting, print_table
 
 SCORES = [f"{part}_{kind}" for part in ("id", "control", "ood") for kind in ("mean", "median")]
 ID = "airline_route_fare/bin:middle/flip/0.5/at_least"
@@ -49,3 +49,9 @@ def test_one_table_where_the_output_is_no_terminal(
     monkeypatch.setenv("COLUMNS", "30")
     print_table(pd.DataFrame({"id": [ID], "a": [0.5], "note": ["word " * 40]}), as_json=False)
     assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+def test_brackets_in_what_is_counted_are_no_markup(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with counting("questions to local:[/INST]") as done:
+        done(1, 2)
