@@ -122,10 +122,11 @@ def waiting(what: str) -> AbstractContextManager[Any]:
 def counting(what: str) -> Iterator[Callable[[int, int], None]]:
     """Show on a terminal how many are done, on stderr; to be told done and total."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import MofNCompleteColumn, Progress
 
     console = Console(stderr=True)
     columns = (*Progress.get_default_columns(), MofNCompleteColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task(what, total=None)
+        task = bar.add_task(escape(what), total=None)  # a model's name may hold brackets
         yield lambda done, total: bar.update(task, completed=done, total=total)
