@@ -191,6 +191,20 @@ def test_one_that_says_nothing_is_the_linear_baseline_exactly(
     assert (closed(known, "masked")["closed"] == 0).all()
 
 
+def test_what_names_add_is_in_units_of_the_same_gap(two: pd.DataFrame, folder: Path) -> None:
+    def script(messages: Sequence[Message]) -> str:
+        table = table_of(messages)
+        ids = [one["id"] for feature in table["features"] for one in feature["coefficients"]]
+        said = {"sign": "+" if "target" in table else "-", "size": "medium", "confidence": 80}
+        return json.dumps({"coefficients": [{"id": id_, **said} for id_ in ids]})
+
+    found = study(Scripted(script), two, folder).closed.set_index(["prior", "task"])["closed"]
+    for task in ("regression", "binary"):
+        added = found["documented", task] - found["masked", task]
+        assert abs(added) > 0.01
+        assert found["documented over masked", task] == pytest.approx(added, rel=1e-9)
+
+
 def test_answers_are_counted_per_variant_and_dataset(
     known: PriorStudy, shifts: pd.DataFrame
 ) -> None:

@@ -30,7 +30,14 @@ from inconvenient.shifts import list_shifts
 from inconvenient.shifts.published import read_published
 from inconvenient.store import Store
 
-__all__ = ["PriorStudy", "distinct_requests", "drawn_shifts", "pose_priors", "study_priors"]
+__all__ = [
+    "PriorStudy",
+    "closed_by",
+    "distinct_requests",
+    "drawn_shifts",
+    "pose_priors",
+    "study_priors",
+]
 
 #: How far off a convenience sample's standardised coefficients are taken to be: by a medium one.
 SAMPLE_SD = SIZES["medium"]
@@ -202,16 +209,41 @@ def study_priors(
         "controls": 1,
     }
     tables = {name: evaluate(model, ids, **options) for name, model in models.items()}
-    closed = {name: gap_closed(own, tables[FLAT], seed=seed) for name, own in tables.items()}
-    if set(VARIANTS) <= set(tables):
-        over = gap_closed(tables["documented"], tables["masked"], seed=seed)
-        closed["documented over masked"] = over
+    scores = _stacked(tables)
     return PriorStudy(
-        _stacked(closed),
-        _stacked(tables),
+        closed_by(scores, seed=seed),
+        scores,
         _answers(elicited),
         _beliefs(elicited),
     )
+
+
+def closed_by(scores: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
+    """Return the share of the gap that each prior closes.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        See :class:`PriorStudy`.
+    seed : int
+        Of the bootstrap.
+
+    Returns
+    -------
+    DataFrame
+        As ``closed`` of :class:`PriorStudy`.
+    """
+    tables = {
+        str(name): own.drop(columns="prior").reset_index(drop=True)
+        for name, own in scores.groupby("prior", sort=False)
+    }
+    closed = {name: gap_closed(own, tables[FLAT], seed=seed) for name, own in tables.items()}
+    if set(VARIANTS) <= set(tables):
+        # In units of the linear baseline's gap, too, so that it is the first minus the second.
+        gap = tables[FLAT]["score_id"] - tables[FLAT]["score_ood"]
+        base = tables["masked"].assign(score_id=tables["masked"]["score_ood"] + gap)
+        closed["documented over masked"] = gap_closed(tables["documented"], base, seed=seed)
+    return _stacked(closed)
 
 
 def _models(
