@@ -145,6 +145,7 @@ def test_a_model_without_an_answer_is_a_failure(
         (("--replay",), "a model was needed, to be asked or replayed; give --model"),
         (("--model", "embedded:smollm2", "--variant", "loud"), "variant must be one of documented"),
         (("--model", "smollm2"), "a model is named 'provider:name'"),
+        (("--model", "smollm2", "--dry-run"), "a model is named 'provider:name'"),
         (("--model", "local:tiny"), "url"),
         (("--model", "local:tiny", "--url", "http://127.0.0.1:9/v1", "--max-cost", "1",
           "--price-in", "1"), "give both --price-in and --price-out"),
@@ -204,3 +205,13 @@ def test_one_shift_is_asked_about_once(server: Server, tmp_path: Path) -> None:
     assert features[3] not in question(server.asked[1])
     with pytest.raises(InputError, match="shift must be a shift or the id of one, got int"):
         ic.rank_suspicious(3, "local:tiny", url=url)
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_anything_is_sent(
+    server: Server, cli: Cli, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    status, said, err = cli("anomalies", *local(server), *RUN, "--answers", str(tmp_path / "file"))
+    assert (status, said) == (1, "")
+    assert "had to be written" in err
+    assert server.asked == []

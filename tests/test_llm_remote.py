@@ -565,3 +565,14 @@ def test_a_run_that_has_ended_tries_nothing_again(server: Server) -> None:
     with pytest.raises(ModelError, match="the key is refused"):
         ask_all([request("one"), request("two")], client)
     assert len(server.asked) <= 6
+
+
+def test_counts_beyond_any_context_fit_a_table(server: Server) -> None:
+    usage = {"prompt_tokens": 10**30, "completion_tokens": 3, "total_tokens": 10**30}
+    message = {"role": "assistant", "content": "yes"}
+    choice = {"index": 0, "finish_reason": "stop", "message": message}
+    body = {"id": "c", "object": "chat.completion", "created": 1, "model": "tiny"}
+    raw = json.dumps({**body, "choices": [choice], "usage": usage}).encode()
+    server.script = [Step(raw=raw)]
+    answer = client_at(server, "local").ask(request("Is it?"))
+    assert (answer.text, answer.tokens_in, answer.tokens_out) == ("yes", 10**9, 3)

@@ -52,7 +52,12 @@ DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Print calls, tokens and cost, and send nothing.")
 ]
 MaxCost = Annotated[
-    float | None, typer.Option(min=0.0, help="Dollars; stops before a question that may cost more.")
+    float | None,
+    typer.Option(
+        min=0.0,
+        help="Dollars; stops before a question that may cost more. Of tries that "
+        "bring no answer one is counted.",
+    ),
 ]
 PriceIn = Annotated[
     float | None, typer.Option(min=0.0, help="Dollars per million tokens of messages.")
@@ -85,16 +90,19 @@ def opened(
     """
     from inconvenient.llm.budget import BudgetClient
     from inconvenient.llm.cache import CachedClient
-    from inconvenient.llm.clients import client_of
+    from inconvenient.llm.clients import client_of, provider_of
     from inconvenient.llm.suspicion import kept_answers
+    from inconvenient.store import check_writable
 
     if model is None:
         if url or answers or replay or dry_run or max_cost is not None:
             raise InputError("a model was needed, to be asked or replayed; give --model")
         return None
+    provider_of(model)
     folder = kept_answers() if answers is None else answers
     if replay or dry_run:
         return CachedClient(folder, model=model)
+    check_writable(folder / "answer.json")  # before anything is paid for
     client = client_of(model, url=url, timeout=timeout, at_once=at_once)
     if max_cost is not None:
         client = BudgetClient(client, _price(model, price_in, price_out), max_cost)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from inconvenient.errors import InputError
 from inconvenient.llm.cache import Client
 
-__all__ = ["client_of"]
+__all__ = ["client_of", "provider_of"]
 
 #: Requests to a server under way at a time.
 AT_ONCE = 4
@@ -49,13 +49,7 @@ def client_of(
     ModelError
         If there is no key.
     """
-    provider, colon, name = model.partition(":")
-    if not (provider and colon and name):
-        raise InputError(
-            "a model is named 'provider:name', such as embedded:smollm2, local:qwen3 or "
-            f"anthropic:claude-haiku-4-5, got {model!r}"
-        )
-    if provider != "embedded":
+    if provider_of(model) != "embedded":
         from inconvenient.llm.remote import RemoteClient
 
         return RemoteClient(
@@ -65,4 +59,21 @@ def client_of(
         raise InputError(f"a url belongs to 'local:name' alone, got one with {model!r}")
     from inconvenient.llm.embedded import EmbeddedClient
 
-    return EmbeddedClient(name, workers=at_once)
+    return EmbeddedClient(model.partition(":")[2], workers=at_once)
+
+
+def provider_of(model: str) -> str:
+    """Return the provider in a model's name.
+
+    Raises
+    ------
+    InputError
+        If it is no "provider:name".
+    """
+    provider, colon, name = model.partition(":")
+    if not (provider and colon and name):
+        raise InputError(
+            "a model is named 'provider:name', such as embedded:smollm2, local:qwen3 or "
+            f"anthropic:claude-haiku-4-5, got {model!r}"
+        )
+    return provider

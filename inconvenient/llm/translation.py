@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["to_answer", "to_form", "to_messages", "to_settings"]
 
+#: Most tokens that a message or an answer is believed to have.
+MOST_TOKENS = 10**9
+
 _PARAMETERS = {"max_tokens", "temperature", "seed", "logprobs"}
 _STOPS = {"stop": "end", "tool_call": "end", "length": "length", "content_filter": "refusal"}
 
@@ -91,9 +94,9 @@ def to_answer(response: ModelResponse) -> Answer:
         if isinstance(part, TextPart):
             logprobs = logprobs or (part.provider_details or {}).get("logprobs")
     usage = response.usage
-    return Answer(
-        hide_keys(text), usage.input_tokens, usage.output_tokens, stop, _first(logprobs or [])
-    )
+    # A count beyond any context is a fault of the server; it must fit a table of integers.
+    counts = (min(count, MOST_TOKENS) for count in (usage.input_tokens, usage.output_tokens))
+    return Answer(hide_keys(text), *counts, stop, _first(logprobs or []))
 
 
 def _first(tokens: list[dict[str, Any]]) -> dict[str, float]:
@@ -103,5 +106,5 @@ def _first(tokens: list[dict[str, Any]]) -> dict[str, float]:
         value = float(one["logprob"])
         # Tokens that differ in bytes alone may read alike; the likeliest comes first.
         if math.isfinite(value):
-            found.setdefault(str(one["token"]), value)
+            found.setdefault(hide_keys(str(one["token"])), value)
     return found
