@@ -95,8 +95,8 @@ def to_answer(response: ModelResponse) -> Answer:
             logprobs = logprobs or (part.provider_details or {}).get("logprobs")
     usage = response.usage
     # A count beyond any context is a fault of the server; it must fit a table of integers.
-    counts = (min(count, MOST_TOKENS) for count in (usage.input_tokens, usage.output_tokens))
-    return Answer(hide_keys(text), *counts, stop, _first(logprobs or []))
+    told, said = min(usage.input_tokens, MOST_TOKENS), min(usage.output_tokens, MOST_TOKENS)
+    return Answer(hide_keys(text), told, said, stop, _first(logprobs or []))
 
 
 def _first(tokens: list[dict[str, Any]]) -> dict[str, float]:
