@@ -8,6 +8,7 @@ import pandas as pd
 
 from inconvenient.benchmark.prior_study import FLAT, closed_by
 from inconvenient.llm.anomalies import Anomalies, anomalies_of
+from inconvenient.llm.prompts import VARIANTS
 from inconvenient.llm.summary import answer_counts, recall_by_operation, recall_overall
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -24,13 +25,8 @@ def read_anomalies(folder: Path) -> Anomalies:
 
 def tables(result: Anomalies) -> str:
     """Return the tables of a run as Markdown."""
-    overall, operations = recall_overall(result), recall_by_operation(result)
-    lines = ["### Recall@K over all operations", ""]
-    lines += _head("ranking", "K", "recall (95 %)", "chance", "corrected (95 %)")
-    for row in overall.to_dict("records"):
-        ends = _interval(row["corrected"], row["corrected_low"], row["corrected_high"])
-        recall = _interval(row["recall"], row["low"], row["high"])
-        lines.append(_row(row["ranking"], row["K"], recall, f"{row['chance']:.3f}", ends))
+    operations = recall_by_operation(result)
+    lines = ["### Recall@K over all operations", "", *_overall(recall_overall(result))]
     lines += ["", "### Recall@5 by operation", ""]
     names = ("mean over datasets (95 %)", "mean over shifts", "chance", "corrected")
     lines += _head("ranking", "operation", "shifts", *names)
@@ -39,12 +35,31 @@ def tables(result: Anomalies) -> str:
         by_dataset = _interval(row["recall"], row["low"], row["high"])
         numbers = [f"{row[name]:.3f}" for name in ("recall_shifts", "chance", "corrected")]
         lines.append(_row(row["ranking"], row["operation"], shifts, by_dataset, *numbers))
-    lines += ["", "### What became of the questions", ""]
+    return "\n".join([*lines, "", "### What became of the questions", "", *_counts(result)])
+
+
+def variants_table(result: Anomalies) -> str:
+    """Return Recall@5 of the variants of the question as Markdown, and what became of them."""
+    table = recall_overall(result)
+    own = table[(table["K"] == 5) & table["ranking"].isin([*VARIANTS, "random"])]
+    return "\n".join([*_overall(own), "", *_counts(result)])
+
+
+def _overall(table: pd.DataFrame) -> list[str]:
+    lines = _head("ranking", "K", "recall (95 %)", "chance", "corrected (95 %)")
+    for row in table.to_dict("records"):
+        ends = _interval(row["corrected"], row["corrected_low"], row["corrected_high"])
+        recall = _interval(row["recall"], row["low"], row["high"])
+        lines.append(_row(row["ranking"], row["K"], recall, f"{row['chance']:.3f}", ends))
+    return lines
+
+
+def _counts(result: Anomalies) -> list[str]:
     counts = answer_counts(result)
-    lines += _head(*counts.columns)
+    lines = _head(*counts.columns)
     for row in counts.to_dict("records"):
         lines.append(_row(*(f"{v:.3f}" if isinstance(v, float) else v for v in row.values())))
-    return "\n".join(lines)
+    return lines
 
 
 def prior_table(scores: pd.DataFrame) -> str:
@@ -74,4 +89,5 @@ def _interval(value: float, low: float, high: float) -> str:
 if __name__ == "__main__":
     FOLDER = ROOT / "llm_study" / "smollm2"
     print(tables(read_anomalies(FOLDER)))
+    print(f"\n{variants_table(read_anomalies(FOLDER / 'variants'))}")
     print(f"\n{prior_table(pd.read_parquet(FOLDER / 'priors.parquet'))}")

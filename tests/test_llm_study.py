@@ -12,6 +12,7 @@ import inconvenient as ic
 import language_models
 from inconvenient.llm.anomalies import Anomalies, drawn_shifts, find_anomalies, pose_all
 from inconvenient.llm.cache import CachedClient
+from inconvenient.llm.prompts import VARIANTS
 from inconvenient.store import Store
 
 MODEL = "embedded:smollm2"
@@ -37,6 +38,13 @@ def published(folder: Path) -> Anomalies:
 def test_the_page_has_the_tables(root: Path, published: Anomalies) -> None:
     page = (root / "docs" / "language_models.md").read_text(encoding="utf-8")
     assert language_models.tables(published) in page
+
+
+def test_the_page_has_the_variants(root: Path, folder: Path) -> None:
+    page = (root / "docs" / "language_models.md").read_text(encoding="utf-8")
+    result = language_models.read_anomalies(folder / "smollm2" / "variants")
+    assert result.questions["variant"].value_counts().to_dict() == dict.fromkeys(VARIANTS, 60)
+    assert language_models.variants_table(result) in page
 
 
 def test_the_page_has_what_priors_close(root: Path, folder: Path) -> None:
