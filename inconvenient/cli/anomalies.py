@@ -126,7 +126,10 @@ def _print(result: Anomalies, as_json: bool) -> None:
 
 
 _HEADINGS = {
-    "overall": "Recall@K: means over datasets with 95 % intervals; corrected, 0 is chance, 1 all",
+    "overall": (
+        "Recall@K: means over datasets with 95 % intervals (none below three survey families); "
+        "corrected, 0 is chance, 1 all"
+    ),
     "operations": "Recall@5 by operation; the paper states means over shifts",
     "questions": "Questions: answers by how much of the ranking is the model's, shares of places",
 }

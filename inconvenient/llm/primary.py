@@ -62,8 +62,8 @@ def draw_shifts(
         if len(own) < per_operation:
             raise InputError(
                 f"{per_operation} shifts of operation {operation!r} were asked for, but datasets "
-                f"with at least {min_features} features have {len(own)}; ask for fewer, or lower "
-                "min_features"
+                f"with at least {min_features} features have {len(own)}; ask for fewer, or for "
+                "those of the profile full"
             )
         salt = [ord(letter) for letter in str(operation)]
         rng = np.random.default_rng([seed, *salt])
