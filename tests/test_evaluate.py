@@ -111,7 +111,7 @@ def test_an_estimator_is_cloned_and_told_its_dataset(models: ModuleType, tmp_pat
 def test_the_context_is_the_datasets(models: ModuleType) -> None:
     told = []
 
-    class Listens(models.Linear):  # type: ignore[name-defined, misc]
+    class Listens(models.Linear):
         def fit(self, X, y, context=None):
             told.append((context, X, y))
             return super().fit(X, y, context)

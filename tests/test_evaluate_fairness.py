@@ -170,7 +170,7 @@ def test_users_models_are_fitted_on_the_training_rows_alone(
 ) -> None:
     seen: list[Any] = []
 
-    class Notes(models.Linear):  # type: ignore[name-defined, misc]
+    class Notes(models.Linear):
         def fit(self, X, y, context=None):
             super().fit(X, y, context)
             seen.append((self.model_.coef_, X, y))

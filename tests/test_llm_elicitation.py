@@ -387,7 +387,7 @@ class Likely(Scripted):
     def ask(self, request: Request) -> Answer:
         self.asked.append(request)
         table = table_of(request.messages)
-        odds = [float(self.script(table[k])) for k in "12"]  # type: ignore[arg-type]
+        odds = [float(self.script(table[k])) for k in "12"]
         odds[0] *= self.liking
         total = sum(odds) * 1.25
         found = {"1": odds[0] / total / 2, " 1": odds[0] / total / 2, "2\n": odds[1] / total}

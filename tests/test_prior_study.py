@@ -255,7 +255,7 @@ def test_log_probabilities_of_one_who_knows_signs(
         sign = next((signs[(name,)] for name in quoted if (name,) in signs), 0.0)
         return str(1.0 if sign == 0 else 3.0 if up == (sign > 0) else 1 / 3)
 
-    client = Likely(script)  # type: ignore[arg-type]
+    client = Likely(script)
     found = study(client, two, folder, likelihood=True)
     own = found.closed.set_index(["prior", "task"])["closed"]
     for task in ("regression", "binary"):

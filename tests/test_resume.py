@@ -136,12 +136,12 @@ def test_killed_at_ten_moments_and_resumed_a_run_gives_the_bytes_of_an_undisturb
     killed = 0
     for moment, later in zip(moments.tolist(), generator.uniform(0.0, 0.3, KILLS), strict=True):
         process = disturbed.start()
-        wait_for(lambda: len(disturbed.records()) > moment or process.poll() is not None)  # noqa: B023
+        wait_for(lambda: len(disturbed.records()) > moment or process.poll() is not None)
         time.sleep(later)
         killed += process.poll() is None
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-        assert wait_for(lambda: not session(process.pid))  # noqa: B023
+        assert wait_for(lambda: not session(process.pid))
     # The last moments may come when all is done.
     assert killed >= KILLS - 2
     said = disturbed.finish()
@@ -235,15 +235,15 @@ def test_units_killed_at_twenty_moments_are_those_of_an_undisturbed_run(
         for turn, moment in enumerate(moments.tolist()):
             print("limits" if turn % 2 else "none", file=runs.stdin, flush=True)
             process = int(runs.stdout.readline())
-            assert wait_for(lambda: bool(session(process)))  # noqa: B023
+            assert wait_for(lambda: bool(session(process)))
             wanted = max(moment, len(records(disturbed)))
-            wait_for(lambda: len(records(disturbed)) > wanted or not session(process))  # noqa: B023
+            wait_for(lambda: len(records(disturbed)) > wanted or not session(process))
             time.sleep(float(generator.uniform(0.0, 0.1)))
             if session(process):
                 killed += 1
                 os.killpg(process, signal.SIGKILL)
             # Processes of units are groups of their own, and end with what started them.
-            assert wait_for(lambda: not session(process), 60.0)  # noqa: B023
+            assert wait_for(lambda: not session(process), 60.0)
             assert records(disturbed).items() <= expected.items()
         runs.stdin.close()
     assert killed >= 18
