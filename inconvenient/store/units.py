@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -13,9 +12,10 @@ import pandas as pd
 
 from inconvenient.errors import ConfigError, StoreError, UnitError
 from inconvenient.store.limits import Limits
+from inconvenient.store.processes import in_processes
 from inconvenient.store.progress import Progress
 from inconvenient.store.records import Store
-from inconvenient.store.work import Kept, compute, end_with, keep
+from inconvenient.store.work import Kept, compute, keep
 
 __all__ = ["Unit", "run_units", "worker_count"]
 
@@ -143,37 +143,18 @@ def _here(units: Sequence[Unit], store: Store) -> Source:
 
 
 def _processes(units: Sequence[Unit], store: Store, workers: int, progress: Progress) -> Source:
-    from joblib import Parallel, delayed, parallel_config
-    from joblib.externals.loky.process_executor import BrokenProcessPool
-
-    with (
-        parallel_config(backend="loky", n_jobs=workers, inner_max_num_threads=1),
-        warnings.catch_warnings(),
-    ):
-        # A worker that has grown by 300 MB (PyTorch will do) is replaced between two units, of
-        # which joblib warns; made an error, that would end the thread all results come through.
-        warnings.filterwarnings("ignore", module=r"(joblib\.externals\.)?loky\.")
-        # the next unit waits beside each worker, which need not wait for this process;
-        # arguments go through the pipe, for files that share them would outlive a kill
-        pool = Parallel(
-            return_as="generator_unordered",
-            batch_size=1,
-            pre_dispatch="2*n_jobs",
-            max_nbytes=None,
+    def died() -> str:
+        return (
+            f"a worker process died while these were at work: {progress.at_work() or 'units'}; "
+            "the memory was used up, or a library crashed; what is finished is kept; run again "
+            "with limits, under which such a unit is ended alone, or with fewer workers"
         )
-        work = (delayed(_run_in_worker)(unit, store, workers, os.getpid()) for unit in units)
-        try:
-            yield from pool(work)
-        except BrokenProcessPool as error:
-            raise UnitError(
-                f"a worker process died while these were at work: {progress.at_work() or 'units'}; "
-                "the memory was used up, or a library crashed; what is finished is kept; run again "
-                "with limits, under which such a unit is ended alone, or with fewer workers"
-            ) from error
+
+    calls = ((unit, store, workers) for unit in units)
+    return in_processes(_run_in_worker, calls, workers=workers, died=died)
 
 
-def _run_in_worker(unit: Unit, store: Store, workers: int, parent: int) -> tuple[str, Kept]:
-    end_with(parent)
+def _run_in_worker(unit: Unit, store: Store, workers: int) -> tuple[str, Kept]:
     return unit.key, _run(unit, store, workers)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ import pandas as pd
 
 from inconvenient.errors import InputError
 from inconvenient.shifts.schema import PUBLISHED_COLUMNS
+from inconvenient.store.processes import in_processes
 from inconvenient.verify.checks import Findings, Report, summarise
 from inconvenient.verify.dataset import verify_dataset
 
@@ -122,13 +122,14 @@ def _each(
         for task in tasks:
             yield _one(*task)
         return
-    from joblib import Parallel, delayed, parallel_config
+    left = [task[0] for task in tasks]
 
-    with (
-        parallel_config(backend="loky", n_jobs=workers, inner_max_num_threads=1),
-        warnings.catch_warnings(),
-    ):
-        # A worker that has grown is replaced; joblib's warning, as an error, would end its thread.
-        warnings.filterwarnings("ignore", module=r"joblib\.externals\.loky")
-        pool = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs")
-        yield from pool(delayed(_one)(*task) for task in tasks)
+    def died() -> str:
+        return (
+            f"a worker process died while these were at work: {', '.join(left[:workers])}; the "
+            "memory was used up, or a library crashed; verify again with fewer workers"
+        )
+
+    for name, findings in in_processes(_one, tasks, workers=workers, died=died):
+        left.remove(name)
+        yield name, findings
