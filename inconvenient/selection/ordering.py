@@ -38,9 +38,9 @@ def stable_order(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
     changes = ordered[1:] != ordered[:-1]
     if changes.all():
         return order
-    keys = np.zeros(n, dtype=np.int64)
-    np.cumsum(changes, out=keys[1:])
-    keys *= n
-    keys += order
+    run = np.zeros(n, dtype=np.int64)
+    np.cumsum(changes, out=run[1:])
+    run *= n
+    keys = run + order
     keys.sort()
-    return keys % n
+    return keys - run
