@@ -13,6 +13,8 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+import inconvenient as ic
+
 Cli = Callable[..., tuple[int, str, str]]
 
 
@@ -227,6 +229,7 @@ def test_doctor(cli: Cli) -> None:
     said = json.loads(out)
     assert said["problems"] == []
     assert said["libraries"]["numba"]
+    assert said["shifts"]["quick"] == len(ic.list_shifts(profile="quick"))
 
 
 def test_report_says_what_to_run(cli: Cli) -> None:

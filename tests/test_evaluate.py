@@ -150,7 +150,7 @@ def test_other_kinds_of_models(models: ModuleType) -> None:
 def test_draws_follow_the_seed_and_nothing_else(models: ModuleType) -> None:
     ids = some("regression")
     np.random.seed(1)
-    first = evaluate(models.Draws(), ids, seed=3, store=Store("a"), **QUICK)
+    first = evaluate(models.Draws(), ids, seed=3, store="a", **QUICK)
     state = np.random.get_state()[1]
     np.random.seed(1)
     np.testing.assert_array_equal(state, np.random.get_state()[1])
@@ -384,7 +384,7 @@ def test_command(cli: Cli, models: ModuleType, tmp_path: Path) -> None:
     status, out, err = cli("evaluate", "--model", "own_models:Fails", *arguments, "--out", "r.csv")
     assert status == 0
     assert out.splitlines()[0].split()[:5] == ["model", "task", "datasets", "shifts", "failed"]
-    assert "own_models:Fails: 1 shifts failed: RuntimeError: two classes are too few" in err
+    assert "own_models:Fails: 1 shift failed: RuntimeError: two classes are too few" in err
     assert "3 rows written to r.csv" in err
     table = pd.read_csv("r.csv")
     expected = evaluate(models.Fails, ids, **QUICK).assign(model="own_models:Fails")

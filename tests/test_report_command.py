@@ -11,7 +11,10 @@ from inconvenient.errors import InputError
 
 TABLES = {
     "headline": [{"task": "binary", "shifts": 3, "mean": 0.25, "low": None}],
-    "study": {"knobs": [{"knob": "factor", "retained": {"rho": 0.5}}], "statements": ["A word."]},
+    "study": {
+        "knobs": [{"knob": "factor", "retained": {"rho": 0.5}, "verified": {"rho": 0.4}}],
+        "statements": ["A word."],
+    },
     "seeds": None,
 }
 
@@ -44,8 +47,13 @@ def test_a_table_is_printed_by_its_path(home: Path) -> None:
     lines = run("--table", "headline").splitlines()
     assert lines[0].split() == ["task", "shifts", "mean", "low"]
     assert lines[1].split() == ["binary", "3", "0.25"]
-    assert run("--table", "study.knobs").splitlines()[0].split() == ["knob", "retained.rho"]
     assert json.loads(run("--table", "study.knobs", "--json")) == TABLES["study"]["knobs"]
+
+
+def test_a_nested_part_is_a_table_of_its_own(home: Path) -> None:
+    lines = [line.split() for line in run("--table", "study.knobs").splitlines()]
+    assert lines[:3] == [["retained"], ["knob", "rho"], ["factor", "0.5"]]
+    assert lines[3:] == [[], ["verified"], ["knob", "rho"], ["factor", "0.4"]]
 
 
 def test_tables_are_listed(home: Path) -> None:

@@ -48,6 +48,7 @@ def doctor(as_json: AsJson = False) -> None:
         "extras": {name: _missing(modules) for name, modules in EXTRAS.items()},
         "checkouts": list(map(str, checkouts())),
         "datasets": _datasets(),
+        "shifts": {profile: _shifts(profile) for profile in ("full", "quick")},
         "store": {"folder": str(store), "problem": _unwritable(store)},
         "kernels": _kernels(),
     }
@@ -71,6 +72,8 @@ def _print(facts: dict[str, Any]) -> None:
         typer.echo(f"extra        {name}: {say if missing else 'installed'}")
     typer.echo(f"checkouts    {', '.join(facts['checkouts']) or 'none'}")
     typer.echo(f"datasets     {facts['datasets']}")
+    here = [f"{count:,} of {name}" for name, count in facts["shifts"].items() if count]
+    typer.echo(f"shifts       {', '.join(here) or 'none; run `inconvenient fetch` or `dvc pull`'}")
     typer.echo(f"store        {facts['store']['folder']}")
     typer.echo(f"kernels      {facts['kernels']['says']}")
     for problem in facts["problems"]:
@@ -84,6 +87,17 @@ def _datasets() -> str:
         return f"{len(list_datasets())} listed"
     except InconvenientError as error:
         return str(error)
+
+
+def _shifts(profile: str) -> int:
+    """Return how many published shifts of a profile are on this machine."""
+    from inconvenient.errors import NotAvailableError
+    from inconvenient.shifts import list_shifts
+
+    try:
+        return len(list_shifts(profile=profile))
+    except NotAvailableError:
+        return 0
 
 
 def _version(name: str) -> str | None:

@@ -261,7 +261,8 @@ def _print(result: pd.DataFrame, compared: Comparison | None, as_json: bool) -> 
     failed = result[result["status"] != "ok"]
     counts = failed.groupby(["model", "status"], sort=False).size().reset_index(name="shifts")
     for row in counts.itertuples(index=False):
-        typer.echo(f"{row.model}: {row.shifts} shifts failed: {row.status}", err=True)
+        word = "shift" if row.shifts == 1 else "shifts"
+        typer.echo(f"{row.model}: {row.shifts} {word} failed: {row.status}", err=True)
 
 
 _HEADINGS = {

@@ -52,7 +52,8 @@ def print_table(frame: pd.DataFrame, *, as_json: bool) -> None:
     rows = [[_text(value) for value in row] for row in frame.itertuples(index=False)]
     console = Console(markup=False, highlight=False)
     if not console.is_terminal:
-        console = Console(markup=False, highlight=False, width=1000)
+        width = sum(2 + longest for longest in _longest(frame, rows))
+        console = Console(markup=False, highlight=False, width=max(width, 80))
     for k, block in enumerate(_blocks(frame, rows, console.width)):
         table = Table(box=None, header_style="bold", pad_edge=False)
         for j in block:
@@ -73,12 +74,18 @@ def _numeric(frame: pd.DataFrame, j: int) -> bool:
     return frame.dtypes.iloc[j].kind in "biuf"
 
 
+def _longest(frame: pd.DataFrame, rows: list[list[str]]) -> list[int]:
+    """Return the width of each column."""
+    names = map(str, frame.columns)
+    return [max(map(len, [name, *(row[j] for row in rows)])) for j, name in enumerate(names)]
+
+
 def _blocks(frame: pd.DataFrame, rows: list[list[str]], width: int) -> list[list[int]]:
     """Return the columns that stand side by side; those of text in front are in each block."""
-    needs = []
-    for j, name in enumerate(map(str, frame.columns)):
-        longest = max(map(len, [name, *(row[j] for row in rows)]))
-        needs.append(2 + (longest if _numeric(frame, j) else min(longest, _FOLDED)))
+    needs = [
+        2 + (longest if _numeric(frame, j) else min(longest, _FOLDED))
+        for j, longest in enumerate(_longest(frame, rows))
+    ]
     front = next((j for j in range(len(needs)) if _numeric(frame, j)), len(needs))
     blocks = [list(range(front))]
     for j in range(front, len(needs)):

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from inconvenient.cli.output import AsJson, print_json, print_table
 from inconvenient.config import PROFILES, checkouts, user_folder
 from inconvenient.errors import InputError, MissingDependencyError, NotAvailableError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["report"]
 
@@ -65,7 +68,21 @@ def _print_table(path: Path, name: str, as_json: bool) -> None:
     elif as_json:
         print_json(tables[name])
     else:
-        print_table(pd.json_normalize(tables[name]), as_json=False)
+        _print_nested(pd.json_normalize(tables[name]))
+
+
+def _print_nested(frame: pd.DataFrame) -> None:
+    """Print a table; columns of a nested part, "part.column", as a table of its own each."""
+    parts: dict[str, list[str]] = {}
+    for column in frame.columns:
+        parts.setdefault(column.rpartition(".")[0], []).append(column)
+    front = parts.pop("", [])
+    if not parts:
+        print_table(frame, as_json=False)
+    for k, (part, columns) in enumerate(parts.items()):
+        typer.echo(f"{'' if k == 0 else chr(10)}{part}")
+        own = frame[front + columns].rename(columns=lambda name: name.rpartition(".")[2])
+        print_table(own, as_json=False)
 
 
 def _named(value: Any, prefix: str = "") -> dict[str, list[dict[str, Any]]]:

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Sequence
 from contextlib import ExitStack
 from numbers import Integral
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,7 +43,7 @@ def evaluate(
     time_limit: float | None = None,
     memory_limit: int | None = None,
     cluster: str | None = None,
-    store: Store | None = None,
+    store: Store | str | Path | None = None,
     profile: str | None = None,
 ) -> pd.DataFrame:
     """Score a model on published shifts.
@@ -78,7 +79,7 @@ def evaluate(
         Likewise, megabytes of memory, Python and libraries included.
     cluster : str, optional
         Address of a Dask scheduler, such as "tcp://host:8786", whose workers do the work.
-    store : Store, optional
+    store : Store, str or Path, optional
         Where finished work is kept, so that a stopped run goes on where it was.
     profile : str, optional
         "full" if that is present, else "quick".
@@ -146,7 +147,7 @@ def evaluate(
             store = Store(stack.enter_context(tempfile.TemporaryDirectory()))
         frames = run_units(
             units,
-            store=store or Store(),
+            store=store if isinstance(store, Store) else Store(store),
             workers=count,
             label=f"evaluate {model.name}",
             limits=limits,
