@@ -53,6 +53,7 @@ def test_a_run_through_faults_is_replayed_without_a_server(
     assert len(server.asked) == QUESTIONS + 4
     found = json.loads(said)
     assert [row["variant"] for row in found["questions"]] == ["documented", "masked"]
+    assert {"ranking", "other", "difference"} < set(found["differences"][0])
     for row in found["questions"]:
         assert (row["questions"], row["partial"], row["named"]) == (3, 3, 0.1)
         assert (row["tokens_in"], row["tokens_out"]) == (3 * TOKENS[0], 3 * TOKENS[1])

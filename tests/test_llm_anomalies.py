@@ -21,7 +21,13 @@ from inconvenient.llm.asking import Posed
 from inconvenient.llm.cache import Answer, CachedClient, Client, Request
 from inconvenient.llm.known import KNOWN, known_rankings
 from inconvenient.llm.run import IN_A_ROW, ask_all
-from inconvenient.llm.summary import PAPER, answer_counts, recall_by_operation, recall_overall
+from inconvenient.llm.summary import (
+    PAPER,
+    answer_counts,
+    paired_differences,
+    recall_by_operation,
+    recall_overall,
+)
 from inconvenient.llm.tasks import truth_of
 from inconvenient.store import Store
 
@@ -107,6 +113,7 @@ def test_what_stands_beside_needs_no_model(
     assert list(alone.summary["ranking"].unique()) == list(KNOWN)
     assert alone.questions.empty
     assert answer_counts(alone).empty
+    assert paired_differences(alone).empty
     beside = find(saying(""), shifts, store)
     known = beside.recalls[beside.recalls["ranking"].isin(KNOWN)]
     pd.testing.assert_frame_equal(known.reset_index(drop=True), alone.recalls)
@@ -129,6 +136,10 @@ def test_an_empty_answer_is_chance_in_every_variant(shifts: pd.DataFrame, store:
         for variant in VARIANTS
     ]
     np.testing.assert_array_equal(*tables)
+    pairs = paired_differences(result).set_index(["ranking", "other"])["difference"]
+    beside = [("documented", "masked"), *((one, other) for one in VARIANTS for other in KNOWN)]
+    assert sorted(pairs.index) == sorted(beside)
+    assert pairs["documented", "masked"] == 0.0
 
 
 def test_summaries_are_means_over_datasets(shifts: pd.DataFrame, store: Store) -> None:

@@ -11,7 +11,13 @@ import pytest
 
 from inconvenient.data.bootstrap import Bootstrap
 from inconvenient.errors import InputError
-from inconvenient.llm.recall import corrected, recall_at, recall_table, summarise_recall
+from inconvenient.llm.recall import (
+    corrected,
+    recall_at,
+    recall_differences,
+    recall_table,
+    summarise_recall,
+)
 
 FEATURES = tuple("abcde")
 
@@ -97,6 +103,29 @@ def test_means_over_datasets_and_over_shifts(shifts: pd.DataFrame) -> None:
         pd.Series({"one": 1.0, "two": 1 / 3, "three": 1 / 3, "four": 1 / 3})
     )
     assert (row["recall_low"], row["recall_high"]) == (low, high)
+
+
+def test_differences_are_of_the_same_shifts(shifts: pd.DataFrame) -> None:
+    truths = dict.fromkeys(shifts["shift_id"], FEATURES)
+    right = recall_table(truths, truths, shifts)
+    some = {s: FEATURES[::-1] for s in truths if s != "four/flip/1"}
+    wrong = recall_table(some, {s: truths[s] for s in some}, shifts)
+    bootstrap = Bootstrap({}, seed=1)
+    out = recall_differences(right, wrong, bootstrap).set_index("k")
+    assert list(out.index) == [1, 3]
+    assert out["shifts"].tolist() == [15, 15]
+    assert out["datasets"].tolist() == [4, 4]
+    assert out["difference"].to_dict() == {1: 1.0, 3: pytest.approx(2 / 3)}
+    # Means of shifts of a dataset, then of datasets; the interval is that of the latter.
+    first = {s: FEATURES if s.startswith("one/flip") else FEATURES[::-1] for s in truths}
+    half = recall_differences(recall_table(first, truths, shifts), wrong, bootstrap)
+    assert half["difference"].iloc[0] == 0.5 / 4
+    by_dataset = pd.Series({"one": 0.5, "two": 0.0, "three": 0.0, "four": 0.0})
+    assert (half["low"].iloc[0], half["high"].iloc[0]) == bootstrap.interval(by_dataset)
+    back = recall_differences(wrong, right, bootstrap)
+    assert back["difference"].tolist() == (-out["difference"]).tolist()
+    same = recall_differences(right, right, bootstrap)
+    assert same[["difference", "low", "high"]].eq(0.0).all(axis=None)
 
 
 def test_places_that_any_ranking_gets_right_are_left_out(shifts: pd.DataFrame) -> None:

@@ -109,11 +109,17 @@ def _write(out: Path, result: Anomalies, facts: Mapping[str, Any]) -> None:
 
 
 def _print(result: Anomalies, as_json: bool) -> None:
-    from inconvenient.llm.summary import answer_counts, recall_by_operation, recall_overall
+    from inconvenient.llm.summary import (
+        answer_counts,
+        paired_differences,
+        recall_by_operation,
+        recall_overall,
+    )
 
     tables = {
         "overall": recall_overall(result),
         "operations": recall_by_operation(result),
+        "differences": paired_differences(result),
         "questions": answer_counts(result),
     }
     if as_json:
@@ -131,5 +137,6 @@ _HEADINGS = {
         "corrected, 0 is chance, 1 all"
     ),
     "operations": "Recall@5 by operation; the paper states means over shifts",
+    "differences": "Recall@5 of a variant less that of another ranking, paired by shift",
     "questions": "Questions: answers by how much of the ranking is the model's, shares of places",
 }

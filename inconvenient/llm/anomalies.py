@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from inconvenient.llm.cache import Answer, Client
 from inconvenient.llm.known import KNOWN, known_rankings
 from inconvenient.llm.primary import draw_shifts
 from inconvenient.llm.prompts import VARIANTS
-from inconvenient.llm.recall import recall_table, summarise_recall
+from inconvenient.llm.recall import recall_differences, recall_table, summarise_recall
 from inconvenient.llm.run import ask_all
 from inconvenient.llm.tasks import ask_about
 from inconvenient.shifts import list_shifts, load_shift
@@ -43,11 +44,16 @@ class Anomalies:
         :func:`~inconvenient.llm.recall.recall_table`.
     summary : DataFrame
         Column ``ranking``, then those of :func:`~inconvenient.llm.recall.summarise_recall`.
+    differences : DataFrame
+        Columns ``ranking`` and ``other``, then those of
+        :func:`~inconvenient.llm.recall.recall_differences`: each variant less each ranking that
+        stands behind it. Of two variants it is what one tells more than the other.
     """
 
     questions: pd.DataFrame
     recalls: pd.DataFrame
     summary: pd.DataFrame
+    differences: pd.DataFrame
 
 
 def drawn_shifts(count: int, *, profile: str | None, seed: int) -> pd.DataFrame:
@@ -181,11 +187,19 @@ def anomalies_of(questions: pd.DataFrame, recalls: pd.DataFrame, *, seed: int) -
     """
     catalogue = list_datasets()
     bootstrap = Bootstrap(dict(zip(catalogue["name"], catalogue["family"])), seed=seed)
-    summaries = [
-        _named(summarise_recall(own, bootstrap), str(name))
-        for name, own in recalls.groupby("ranking", sort=False)
+    tables = {str(name): own for name, own in recalls.groupby("ranking", sort=False)}
+    summaries = [_named(summarise_recall(own, bootstrap), name) for name, own in tables.items()]
+    differences = [
+        _named(recall_differences(tables[name], tables[other], bootstrap), name, other)
+        for name, other in itertools.combinations(tables, 2)
+        if name in VARIANTS
     ]
-    return Anomalies(questions, recalls, pd.concat(summaries, ignore_index=True))
+    return Anomalies(
+        questions,
+        recalls,
+        pd.concat(summaries, ignore_index=True),
+        pd.concat(differences, ignore_index=True) if differences else pd.DataFrame(),
+    )
 
 
 def _read(one: Posed, outcome: Answer | ModelError) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -204,6 +218,7 @@ def _read(one: Posed, outcome: Answer | ModelError) -> tuple[dict[str, Any], tup
     return row, ranking.features
 
 
-def _named(table: pd.DataFrame, ranking: str) -> pd.DataFrame:
-    table.insert(0, "ranking", ranking)
+def _named(table: pd.DataFrame, *names: str) -> pd.DataFrame:
+    for place, (column, name) in enumerate(zip(("ranking", "other"), names)):
+        table.insert(place, column, name)
     return table

@@ -10,7 +10,15 @@ import pandas as pd
 from inconvenient.data.bootstrap import Bootstrap
 from inconvenient.errors import InputError
 
-__all__ = ["KS", "OVERALL", "corrected", "recall_at", "recall_table", "summarise_recall"]
+__all__ = [
+    "KS",
+    "OVERALL",
+    "corrected",
+    "recall_at",
+    "recall_differences",
+    "recall_table",
+    "summarise_recall",
+]
 
 #: Places at which a ranking is read.
 KS = (1, 3, 5, 10)
@@ -149,4 +157,41 @@ def summarise_recall(table: pd.DataFrame, bootstrap: Bootstrap) -> pd.DataFrame:
                     row[f"{name}_low"], row[f"{name}_high"] = bootstrap.interval(by_dataset)
                 row[f"{name}_shifts"] = own[name].mean()
             rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def recall_differences(
+    table: pd.DataFrame, other: pd.DataFrame, bootstrap: Bootstrap
+) -> pd.DataFrame:
+    """Compare two rankings of the same shifts, shift by shift.
+
+    Parameters
+    ----------
+    table, other : DataFrame
+        Of :func:`recall_table`.
+    bootstrap : Bootstrap
+        With the survey family of each dataset.
+
+    Returns
+    -------
+    DataFrame
+        One row per k: ``k``, ``shifts``, ``datasets``; ``difference``, the mean over datasets of
+        the mean recall of the first less that of the second, over the shifts that both have, with
+        its 95 % interval ``low``, ``high`` over datasets (NaN with fewer than three families).
+    """
+    both = table.merge(other[["shift_id", "k", "recall"]], on=["shift_id", "k"])
+    rows = []
+    for k, own in both.groupby("k"):
+        by_dataset = (own["recall_x"] - own["recall_y"]).groupby(own["dataset"]).mean()
+        low, high = bootstrap.interval(by_dataset)
+        rows.append(
+            {
+                "k": k,
+                "shifts": len(own),
+                "datasets": len(by_dataset),
+                "difference": by_dataset.mean(),
+                "low": low,
+                "high": high,
+            }
+        )
     return pd.DataFrame(rows)

@@ -12,7 +12,14 @@ from inconvenient.llm.answers import COUNTS
 from inconvenient.llm.prompts import VARIANTS
 from inconvenient.llm.recall import OVERALL, corrected
 
-__all__ = ["PAPER", "PAPER_RANDOM", "answer_counts", "recall_by_operation", "recall_overall"]
+__all__ = [
+    "PAPER",
+    "PAPER_RANDOM",
+    "answer_counts",
+    "paired_differences",
+    "recall_by_operation",
+    "recall_overall",
+]
 
 #: Recall@5 of the paper's best model (section 4.4), means over 300 shifts.
 PAPER: Mapping[str, float] = {"amplify": 0.427, "attenuate": 0.327, "flip": 0.367, OVERALL: 0.374}
@@ -78,6 +85,27 @@ def recall_by_operation(result: Anomalies, k: int = _AT) -> pd.DataFrame:
         }
     )
     return pd.concat([table, paper.reindex(columns=columns)], ignore_index=True)
+
+
+def paired_differences(result: Anomalies, k: int = _AT) -> pd.DataFrame:
+    """Return how much more each variant finds than the rankings behind it, shift by shift.
+
+    Parameters
+    ----------
+    result : Anomalies
+    k : int
+        1, 3, 5 or 10.
+
+    Returns
+    -------
+    DataFrame
+        A row per pair: ``ranking``, ``other``, ``shifts``, ``datasets``, ``difference`` of
+        Recall@K, its 95 % interval ``low``, ``high``. Empty if nothing was asked.
+    """
+    table = result.differences
+    if table.empty:
+        return table
+    return table[table["k"] == k].drop(columns="k").reset_index(drop=True)
 
 
 def answer_counts(result: Anomalies) -> pd.DataFrame:
