@@ -288,6 +288,36 @@ def test_a_budget_of_a_remote_model(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert CachedClient(tmp_path, model=model).ask(requests[3]).text == SAID
 
 
+def test_tries_that_may_have_been_paid_for_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    request = Request([{"role": "user", "content": "?"}], ANSWER_SCHEMA, {"max_tokens": 200})
+    most = PRICE.of(*most_tokens(request))
+    real = PRICE.of(*TOKENS)
+    empty, limited = Step("", plain=True), Step(status=429, error="slow down")
+    with serving() as server:
+
+        def budget_of(dollars: float) -> BudgetClient:
+            remote = RemoteClient("local:tiny", url=f"{server.url}/v1", wait=0.01)
+            return BudgetClient(remote, PRICE, dollars)
+
+        server.script = [empty, limited, empty]
+        budget = budget_of(3 * most)
+        assert budget.ask(request).text == SAID
+        assert len(server.asked) == 4
+        assert budget.spent == pytest.approx(2 * most + real)
+
+        # The third try could not be paid, and what the first two may have cost stays counted.
+        server.asked.clear()
+        server.script = [empty, empty]
+        budget = budget_of(2.5 * most)
+        with pytest.raises(BudgetError, match=r"are spent and \$0\.0000 under way"):
+            budget.ask(request)
+        assert len(server.asked) == 2
+        assert budget.spent == pytest.approx(2 * most)
+        cheap = Request(request.messages, {}, {"max_tokens": 10})
+        assert budget.ask(cheap).text == SAID
+        assert budget.spent == pytest.approx(2 * most + real)
+
+
 # -- who answers ----------------------------------------------------------------------------------
 
 

@@ -55,8 +55,7 @@ MaxCost = Annotated[
     float | None,
     typer.Option(
         min=0.0,
-        help="Dollars; stops before a question that may cost more. Of tries that "
-        "bring no answer one is counted.",
+        help="Dollars; stops before a question, or another try of one, that may cost more.",
     ),
 ]
 PriceIn = Annotated[

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 
 from inconvenient.errors import BudgetError, InputError, MissingDependencyError, ModelError
 from inconvenient.llm.cache import Answer, Client, Request, answer_key
+from inconvenient.llm.remote import RemoteClient
 from inconvenient.store import canonical_json
 
 __all__ = ["BudgetClient", "Estimate", "Price", "estimate", "most_tokens", "price_of"]
@@ -19,6 +20,9 @@ FREE = ("embedded", "local")
 #: Bytes that make a token at least, tokens around each message, and those of the words with which
 #: a provider asks for a form.
 BYTES, AROUND, FORM = 2, 16, 500
+
+#: Reasons why there is no answer although one may have been made, and charged.
+_MAYBE_PAID = ("timeout", "connection", "no answer")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -210,8 +214,9 @@ class BudgetClient:
     A question counts with the most that it may cost (:func:`most_tokens`) until its answer is
     there, so that questions under way at a time cannot exceed the budget together. It keeps
     counting so if the client did not count the tokens of both question and answer, or failed in a
-    way that may have been paid for. The budget is that of one run of the program, and of one answer
-    a question: what a provider charges for tries that it did not answer in time is not known here.
+    way that may have been paid for; so does each try of a
+    :class:`~inconvenient.llm.remote.RemoteClient` that brought no answer, and none is made that
+    cannot be paid. The budget is that of one run of the program.
     """
 
     def __init__(self, client: Client, price: Price | None, max_cost: float) -> None:
@@ -226,6 +231,8 @@ class BudgetClient:
         self.model, self.at_once = client.model, client.at_once
         self.spent = self._under_way = 0.0
         self._lock = threading.Lock()
+        if isinstance(client, RemoteClient):
+            client.before_retry = self._before_retry
 
     def ask(self, request: Request) -> Answer:
         """Answer a request if it can be paid; see :class:`~inconvenient.llm.cache.Client`.
@@ -239,13 +246,7 @@ class BudgetClient:
         """
         most = self.price.of(*most_tokens(request))
         with self._lock:
-            # The sum of what questions may cost is enough for them, in whatever order it is added.
-            if self.spent + self._under_way + most > self.max_cost * (1 + 1e-9):
-                raise BudgetError(
-                    f"a question to {self.model} may cost ${most:.4f}, but ${self.spent:.4f} of "
-                    f"${self.max_cost:.4f} are spent and ${self._under_way:.4f} under way; go on "
-                    "with a larger budget (kept answers cost nothing), or with fewer max_tokens"
-                )
+            self._check(most)
             self._under_way += most
         cost = most
         try:
@@ -254,7 +255,7 @@ class BudgetClient:
             if counted or answer.stop == "too long":
                 cost = self.price.of(answer.tokens_in, answer.tokens_out)
         except ModelError as error:
-            if error.reason not in ("timeout", "connection", "no answer"):
+            if error.reason not in _MAYBE_PAID:
                 cost = 0.0
             raise
         finally:
@@ -262,3 +263,27 @@ class BudgetClient:
                 self._under_way -= most
                 self.spent += cost
         return answer
+
+    def _before_retry(self, request: Request, reason: str) -> None:
+        """Count a try that brought no answer, if it may have been paid for."""
+        if reason not in _MAYBE_PAID:
+            return
+        most = self.price.of(*most_tokens(request))
+        with self._lock:
+            self.spent += most
+            # The next try is what is under way for this question.
+            self._under_way -= most
+            try:
+                self._check(most)
+            finally:
+                self._under_way += most
+
+    def _check(self, most: float) -> None:
+        """Refuse a question, or another try of one, that may cost more than is left."""
+        # The sum of what questions may cost is enough for them, in whatever order it is added.
+        if self.spent + self._under_way + most > self.max_cost * (1 + 1e-9):
+            raise BudgetError(
+                f"a question to {self.model} may cost ${most:.4f}, but ${self.spent:.4f} of "
+                f"${self.max_cost:.4f} are spent and ${self._under_way:.4f} under way; go on "
+                "with a larger budget (kept answers cost nothing), or with fewer max_tokens"
+            )

@@ -57,6 +57,12 @@ class RemoteClient:
     wait : float
         Seconds to wait at most before the second try.
 
+    Attributes
+    ----------
+    before_retry : callable or None
+        Called before another try with the request and the reason why the last one brought no
+        answer (as in :class:`~inconvenient.errors.ModelError`); what it raises ends the question.
+
     Raises
     ------
     InputError
@@ -104,6 +110,7 @@ class RemoteClient:
             )
         self.model, self.at_once = model, at_once
         self.timeout, self.retries, self.wait = timeout, retries, wait
+        self.before_retry: Callable[[Request, str], None] | None = None
         self._url = url
         _check_name(model, url)
         self._check_key()
@@ -126,6 +133,8 @@ class RemoteClient:
             last = not outcome.again or tries > self.retries
             if last or not pause(self._pause(tries, outcome, rng)):
                 raise self._error(outcome, tries)
+            if self.before_retry is not None:
+                self.before_retry(request, outcome.reason)
             tries, outcome = tries + 1, self._try(*question)
         return outcome
 
