@@ -8,8 +8,12 @@ import pandas as pd
 
 from inconvenient.benchmark.prior_study import FLAT, closed_by
 from inconvenient.llm.anomalies import Anomalies, anomalies_of
-from inconvenient.llm.prompts import VARIANTS
-from inconvenient.llm.summary import answer_counts, recall_by_operation, recall_overall
+from inconvenient.llm.summary import (
+    answer_counts,
+    paired_differences,
+    recall_by_operation,
+    recall_overall,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 SEED = 1
@@ -35,14 +39,12 @@ def tables(result: Anomalies) -> str:
         by_dataset = _interval(row["recall"], row["low"], row["high"])
         numbers = [f"{row[name]:.3f}" for name in ("recall_shifts", "chance", "corrected")]
         lines.append(_row(row["ranking"], row["operation"], shifts, by_dataset, *numbers))
+    lines += ["", "### What a variant finds more than others, Recall@5", ""]
+    lines += _head("ranking", "other", "difference (95 %)")
+    for row in paired_differences(result).to_dict("records"):
+        ends = _interval(row["difference"], row["low"], row["high"])
+        lines.append(_row(row["ranking"], row["other"], ends))
     return "\n".join([*lines, "", "### What became of the questions", "", *_counts(result)])
-
-
-def variants_table(result: Anomalies) -> str:
-    """Return Recall@5 of the variants of the question as Markdown, and what became of them."""
-    table = recall_overall(result)
-    own = table[(table["K"] == 5) & table["ranking"].isin([*VARIANTS, "random"])]
-    return "\n".join([*_overall(own), "", *_counts(result)])
 
 
 def _overall(table: pd.DataFrame) -> list[str]:
@@ -89,5 +91,4 @@ def _interval(value: float, low: float, high: float) -> str:
 if __name__ == "__main__":
     FOLDER = ROOT / "llm_study" / "smollm2"
     print(tables(read_anomalies(FOLDER)))
-    print(f"\n{variants_table(read_anomalies(FOLDER / 'variants'))}")
     print(f"\n{prior_table(pd.read_parquet(FOLDER / 'priors.parquet'))}")
