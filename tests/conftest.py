@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,10 @@ import pandas as pd
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+
+# A shell starts what it runs in the background with Ctrl-C ignored, and so would be all runs that
+# tests start and stop.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
