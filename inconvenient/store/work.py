@@ -90,8 +90,9 @@ def keep(
     facts = {"name": unit.name, **(unit.facts or {}), "workers": workers, **outcome.facts}
     title = f"{unit.name or 'unit'} ({unit.key[:12]})"
     if outcome.value:
-        store.put(unit.key, outcome.value)
+        # The note first: a kill between the two must not leave a record that nothing is known of.
         store.note(unit.key, {**facts, "status": "done"})
+        store.put(unit.key, outcome.value)
         return Kept()
     reason, trace = outcome.raised or outcome.ended, outcome.trace
     if outcome.ended and limits is not None and unit.failed is not None:
@@ -101,8 +102,8 @@ def keep(
             reason, trace = f"{reason}; its record: {last_line(error)}", traceback.format_exc()
         else:
             key = limits.ended_key(unit.key)
-            store.put(key, value)
             store.note(key, {**facts, "status": "ended", "reason": reason})
+            store.put(key, value)
             return Kept(f"{title}: {reason}; recorded as such")
     status = "ended" if outcome.ended else "raised"
     store.note(unit.key, {**facts, "status": status, "reason": reason, "trace": trace})
