@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[1]
 #: Small datasets of the quick profile, one per task.
 SMALL = {"regression": "birthweight_ucb", "binary": "recidivism_nc", "multiclass": "kakadu_wtp"}
 
+# A plain checkout has no artefacts; `make test`, and CI with it, pulls these first.
 needs_publication = pytest.mark.skipif(
     not (ROOT / "artefacts" / "quick" / "publish" / "shifts.parquet").is_file(),
     reason="the quick profile is not here; run `dvc pull publish@quick split@quick`",

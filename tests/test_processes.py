@@ -15,6 +15,7 @@ from inconvenient.errors import UnitError
 from inconvenient.store.processes import in_processes
 
 pytestmark = pytest.mark.slow
+# Windows has neither these masks nor groups that a terminal signals.
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signal masks as POSIX has them")
 
 

@@ -18,6 +18,7 @@ from unit_runs import real_units, records
 
 from inconvenient.store import Store, Unit, content_key, frame_bytes, run_units
 
+# Whole groups are killed, and what is left of them is looked for below /proc.
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="process groups as Linux has them")
 
 STAGES = ("split", "reference", "shifts", "filter")

@@ -39,6 +39,7 @@ from inconvenient.baselines import Baseline, get_baseline
 from inconvenient.errors import ConfigError, StoreError, UnitError
 from inconvenient.store import Limits, Store, frame_bytes, run_units
 
+# Memory is limited where it can be read, which is below /proc.
 linux = pytest.mark.skipif(sys.platform != "linux", reason="/proc as Linux has it")
 ROOMY = Limits(seconds=600.0, megabytes=20_000)
 
@@ -323,7 +324,7 @@ def test_a_baseline_that_raises_hangs_or_eats_memory_costs_its_own_units_only(
     tmp_path: Path, data_folder: Path
 ) -> None:
     models = [get_baseline("linear")] + [
-        Baseline(make.__name__, no_setting, no_setting, make)  # type: ignore[arg-type]
+        Baseline(make.__name__, no_setting, no_setting, make)
         for make in (make_raises, make_hangs, make_eats)
     ]
     units = real_units(2, names=["professor_salaries"], models=models, batch_size=8)

@@ -93,7 +93,7 @@ def test_loading(home: Path) -> None:
     with pytest.raises(ValueError, match="read-only"):
         shift.rows[0] = 1
     with pytest.raises(dataclasses.FrozenInstanceError):
-        shift.size = 3  # type: ignore[misc]
+        shift.size = 3
 
     data = table()
     X, y = shift.train()

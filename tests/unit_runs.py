@@ -147,6 +147,6 @@ def note_of(reason: str, number: int, *others: object) -> pd.DataFrame:
 
 def unit(function: object, number: int, *others: object, **options: object) -> Unit:
     """Return a unit of this module's functions."""
-    name = f"{function.__name__} {number}"  # type: ignore[attr-defined]
+    name = f"{function.__name__} {number}"
     key = content_key("test", 1, function=name)
-    return Unit(key, function, (number, *others), name, **options)  # type: ignore[arg-type]
+    return Unit(key, function, (number, *others), name, **options)
